@@ -1,0 +1,38 @@
+/** The ports through which time and chance enter, and their system versions. Nothing else in src reads either. */
+import { randomUUID } from 'node:crypto';
+
+export interface Clock {
+  /** Epoch milliseconds. May jump; never used to judge a lease. */
+  nowMs(): number;
+  /** Milliseconds from an arbitrary start; never goes back. */
+  monotonicMs(): number;
+  /** Resolves after `delayMs` (0 to any length) or at once when `signal` aborts; never rejects. */
+  sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
+}
+
+export interface Ids {
+  /** A new unique id of `[A-Za-z0-9-]`, 36 characters. */
+  next(): string;
+}
+
+/** `setTimeout` fires after 1 ms beyond this (nodejs/node#4541). */
+const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
+
+export const systemClock: Clock = {
+  nowMs: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  sleep(delayMs, signal) {
+    return new Promise((resolve) => {
+      if (signal?.aborted) return resolve();
+      const timer = setTimeout(done, Math.min(delayMs, LONGEST_TIMEOUT_MS));
+      function done(): void {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', done);
+        resolve();
+      }
+      signal?.addEventListener('abort', done);
+    });
+  },
+};
+
+export const systemIds: Ids = { next: () => randomUUID() };

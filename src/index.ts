@@ -1,0 +1,1 @@
+export { PawlError, isPawlError, ERROR_CODES, type ErrorCode } from './errors.ts';
