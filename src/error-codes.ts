@@ -33,6 +33,7 @@ export const ERROR_CODES = {
   // Registration
   MACHINE_NOT_DURABLE: row(500, 2, 'Write what the message says instead; the machine cannot be resumed as it is.'),
   AGENT_INVALID: row(500, 2, 'Correct the definition of the agent as the message says.'),
+  TOOL_INVALID: row(500, 2, 'Correct the definition of the tool, decision or approval as the message says.'),
   AGENT_DUPLICATE: row(500, 2, 'Register each agent name and version once.'),
   AGENT_UNKNOWN: row(404, 3, 'Register the agent with createRuntime({ agents }).'),
   CHILDREN_NOT_YET: row(500, 2, 'Charts that invoke or spawn machines are not supported yet; use a tool or a region.'),
@@ -51,6 +52,11 @@ export const ERROR_CODES = {
   RUN_EXISTS: row(409, 4, 'Use another run id, or the same agent and input to get the existing run.'),
   RUN_NOT_STARTED: row(422, 4, 'The initial step threw; correct the input or the machine. Nothing was stored.'),
   OPERATION_NOT_FOUND: row(404, 3, 'Check the operation id; `pawl show RUN` lists the open operations.'),
+  OPERATION_ILLEGAL: row(
+    500,
+    4,
+    'A fault in Pawl: the status named cannot take that event. Report it with the run’s history.',
+  ),
   OPERATION_SETTLED: row(409, 4, 'The operation already has another outcome; it is kept.'),
   WAIT_TIMEOUT: row(504, 5, 'The run has not got there in time; `details` holds the last view. Wait again.', true),
   STEP_THREW: row(500, 4, 'Correct the guard, assign or mapper that threw, deploy, and `pawl release` the run.'),

@@ -75,8 +75,8 @@ export interface RunRecord {
   compensations: { operationId: string; compensates: string; status: OperationStatus }[];
   /** Invocations that wait for an operation of another owner: compensating, escalated or reserved elsewhere. */
   blocked: { invocationId: string; operationId: string }[];
-  /** Writes that may have happened, newest last, at most 100. */
-  effects: { operationId: string; tool: string; outcome: 'succeeded' | 'attempted' | 'unknown'; atMs: number }[];
+  /** Writes that happened, by operationId, newest last, at most 100; those in flight are among `operations`. */
+  effects: Record<string, { tool: string; atMs: number }>;
   timers: Record<string, Timer>;
   approvals: Record<string, ApprovalRequest>;
   /** In position order, at most 100. */
@@ -101,6 +101,8 @@ export interface RunRecord {
   allowed: string[];
   next: NextAction;
   waitingFor: string[];
+  /** Fence of the commit that wrote this; claims since then ended without one. */
+  committedFence: number;
   createdAtMs: number;
   updatedAtMs: number;
 }
@@ -184,6 +186,8 @@ export interface Operation {
   tool: string;
   toolVersion: string;
   kind: 'read' | 'write' | 'decide';
+  /** What a worker does with an attempt that has no receipt. */
+  recovery: 'repeat' | 'reconcile' | 'human';
   scope: 'run' | 'tenant';
   status: OperationStatus;
   input: Json;
@@ -199,12 +203,16 @@ export interface Operation {
   notBeforeMs: number;
   /** An absence was believed inside the window of an attempt: that attempt may still land. */
   soft: boolean;
-  /** Attempts since the last definite answer, against `retry.maxAttempts`. */
+  /** Attempts that ended without an effect, against `retry.maxAttempts`. */
   tries: number;
+  /** Attempts whose worker went away before an answer was stored. */
+  crashes: number;
   reconciles: number;
   /** When the outcome first became unknown; `reconcileForMs` runs from here. */
   unknownSinceMs: number | null;
   intendedAtMs: number;
+  /** The sequence at which the run intended it; names a reservation in tenant scope. */
+  intent: number;
   /** Why it waits, for `explain`. */
   reason?: string;
   approvalId?: string;
@@ -281,7 +289,7 @@ export type OutboxItem =
   | { id: string; to: string; kind: 'event'; event: Json }
   | { id: string; to: string; kind: 'cancel' }
   | { id: string; to: string; kind: 'child_done'; invocationId: string; output?: Json; error?: Fault; spent: Spend }
-  | { id: string; to: string; kind: 'settle_reservation'; receipt: Receipt | null };
+  | { id: string; to: string; kind: 'settle_reservation'; intent: number; receipt: Receipt | null };
 
 export type InboxBody =
   | { kind: 'event'; event: { type: string; [key: string]: Json } }

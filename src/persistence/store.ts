@@ -55,7 +55,7 @@ export interface ListFilter {
   state?: string;
   tenant?: string;
   labels?: Record<string, string>;
-  /** Runs that need a human or wait for an operation of another owner. */
+  /** Runs that need a human, or wait for something that begins with `blocked` (an operation of another owner). */
   blocked?: boolean;
   /** 1 to 1000, default 100. */
   limit?: number;
@@ -67,6 +67,22 @@ export interface DueRun {
   agent: string;
   agentVersion: number;
   dueAtMs: number;
+}
+
+export interface ReservationRequest {
+  tenant: string;
+  /** Digest of the business key. */
+  key: string;
+  runId: string;
+  /** The sequence at which the run intended it. */
+  intent: number;
+}
+
+export interface ReservationAnswer {
+  owner: string;
+  intent: number;
+  refused?: true;
+  receipt?: Receipt;
 }
 
 /** What `audit` found wrong in the bytes of one run: a ledger entry, the record or a receipt. */
@@ -110,7 +126,9 @@ export interface Store {
   }): Promise<Claim[]>;
   /**
    * All or nothing. Checks in this order: exists, fence, commit id (`repeated`), `after`, sequence and position, then
-   * facts: keys, receipts, attempts (`conflict`). `record.baseDigest` that differs is `stale_sequence`.
+   * facts: keys, receipts, attempts (`conflict`). `record.baseDigest` that differs is `stale_sequence`; a new commit
+   * after the lease was given back is `stale_fence`. A conflict's `operationId` is the commit's; `stored.operationId` is
+   * another one when its key belongs to an earlier operation.
    * @throws RECORD_TOO_LARGE, ENTRY_TOO_LARGE, STORE_FULL, STORE_READ_ONLY, STORE_BUSY; then nothing was written
    */
   commit(commit: Commit): Promise<CommitResult>;
@@ -132,6 +150,7 @@ export interface Store {
   read(runId: string, from?: { fromSequence?: number; fromIndex?: number; limit?: number }): AsyncIterable<LedgerEntry>;
   /** Newest first by creation. */
   list(filter: ListFilter): Promise<{ runs: StoredRun[]; cursor: string | null }>;
+  /** The runs with the earliest due times, which may lie ahead; a leased run is due at its lease end. */
   due(limit: number): Promise<DueRun[]>;
   /** All stored receipts of a run with a terminal outcome, for verify. */
   receipts(runId: string): AsyncIterable<Receipt>;
@@ -139,19 +158,16 @@ export interface Store {
   /** Checks the digests the store keeps over its own bytes of a run. Empty when all hold. */
   audit(runId: string): Promise<AuditProblem[]>;
   erase(runId: string): Promise<boolean>;
-  reserve(request: {
-    tenant: string;
-    key: string;
-    runId: string;
-    intent: number;
-  }): Promise<{ owner: string; intent: number; refused?: true; receipt?: Receipt }>;
-  settleReservation(request: {
-    tenant: string;
-    key: string;
-    runId: string;
-    intent: number;
-    receipt: Receipt | null;
-  }): Promise<void>;
+  /**
+   * Reserves a business key in tenant scope. An intent at or below the run's highest settled one is `refused`; a key
+   * that another run owns stays with it. `owner` is empty when nobody owns the key; `receipt` is its stored success.
+   */
+  reserve(request: ReservationRequest): Promise<ReservationAnswer>;
+  /**
+   * Settles an intent: a success keeps the key and its receipt, anything else frees the key if it is reserved by this
+   * run for this intent. The first stored success stands. Idempotent.
+   */
+  settleReservation(request: ReservationRequest & { receipt: Receipt | null }): Promise<void>;
   /** Ids of runs that may be due or have changed: a hint that may be lost, doubled or late. Ends when `signal` aborts. */
   watch(signal: AbortSignal): AsyncIterable<string>;
   /** Structural digest per agent and version, first writer wins; returns the stored one. */

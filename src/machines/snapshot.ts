@@ -1,0 +1,196 @@
+/** Between the live snapshot of a run and its stored state. */
+import type { AnyActorRef, AnyMachineSnapshot, StateValue } from 'xstate';
+import { canonicalJson, sha256 } from '../json.ts';
+import { messageOf, PawlError } from '../errors.ts';
+import { diff, type Patch } from '../patch.ts';
+import type { Fault, Invocation, Json, MachineState } from '../records.ts';
+import { createChildStub, createStepScope } from './actor-scope.ts';
+import type { DurableMachine } from './durable-machine.ts';
+import type { AnyNode } from './nodes.ts';
+import { sealJson } from './seal.ts';
+
+/** The warm XState snapshot of one run; never shared between runs. Its context is frozen. */
+export type LiveSnapshot = AnyMachineSnapshot;
+
+/**
+ * Brings what a step returned into the one form that a restore gives too: children as stubs, state nodes and regions in
+ * document order. Changes `after` in place unless it is `before`.
+ */
+export function settleSnapshot(
+  machine: DurableMachine,
+  before: LiveSnapshot | null,
+  after: LiveSnapshot,
+): LiveSnapshot {
+  if (after === before) return after;
+  if (after.children !== before?.children) after.children = stubChildren(after.children);
+  if (machine.hasParallel && after._nodes !== before?._nodes) {
+    after._nodes = after._nodes.toSorted((one, other) => one.order - other.order);
+    after.value = stateValueOf(machine.prepared.root, new Set(after._nodes)) as StateValue;
+  }
+  return after;
+}
+
+function stubChildren(children: Record<string, AnyActorRef | undefined>): Record<string, AnyActorRef> {
+  const stubs: Record<string, AnyActorRef> = {};
+  for (const [id, child] of Object.entries(children)) {
+    if (child === undefined) continue;
+    stubs[id] = 'logic' in child ? createChildStub(id, child.src as string, child.sessionId) : child;
+  }
+  return stubs;
+}
+
+/** The state value of a set of active nodes, its regions in document order. */
+function stateValueOf(node: AnyNode, active: ReadonlySet<unknown>): Json {
+  const children = Object.values(node.states).filter((child) => active.has(child)) as AnyNode[];
+  const only = children[0];
+  if (node.type === 'compound' && only !== undefined && (only.type === 'atomic' || only.type === 'final'))
+    return only.key;
+  return Object.fromEntries(children.map((child) => [child.key, stateValueOf(child, active)]));
+}
+
+/** The snapshot without the child of a settled invocation; the same snapshot if another invocation has that id now. */
+export function withoutChild(snapshot: LiveSnapshot, id: string, invocationId: string): LiveSnapshot {
+  if ((snapshot.children as Record<string, AnyActorRef>)[id]?.sessionId !== invocationId) return snapshot;
+  const { [id]: _settled, ...children } = snapshot.children as Record<string, AnyActorRef>;
+  return { ...snapshot, children } as LiveSnapshot;
+}
+
+/** The stored form. Shares the snapshot's frozen context, so that a patch costs what changed. */
+export function toMachineState(_machine: DurableMachine, snapshot: LiveSnapshot): MachineState {
+  return {
+    value: snapshot.value as Json,
+    context: (snapshot.context ?? {}) as Json,
+    history: historyIds(snapshot.historyValue as Record<string, AnyNode[]>),
+    status: snapshot.status as MachineState['status'],
+    output: (snapshot.output ?? null) as Json,
+    error: snapshot.status === 'error' ? toFault(snapshot.error) : null,
+    tags: [...snapshot.tags].toSorted(),
+  };
+}
+
+function historyIds(history: Record<string, AnyNode[]>): Record<string, string[]> {
+  return Object.fromEntries(Object.entries(history).map(([id, nodes]) => [id, nodes.map((node) => node.id)]));
+}
+
+function toFault(error: unknown): Fault {
+  if (typeof error === 'object' && error !== null && 'code' in error && 'message' in error) return error as Fault;
+  return { code: 'STEP_THREW', message: messageOf(error) };
+}
+
+/**
+ * The live snapshot of a stored state, its invocations standing in as children. Stepping it gives what stepping the
+ * snapshot gave that was stored. Throws RECORD_UNREADABLE when a state, a history node or a child's logic is unknown.
+ */
+export function restoreSnapshot(
+  machine: DurableMachine,
+  state: MachineState,
+  invocations: Record<string, Invocation>,
+): LiveSnapshot {
+  const snapshot = restoreConfiguration(machine, state);
+  // Not through XState, which would revive look-alikes of actor references inside it.
+  sealJson(undefined, state.context, 'context');
+  snapshot.context = state.context;
+  snapshot.children = restoreChildren(machine, invocations);
+  return snapshot;
+}
+
+function restoreConfiguration(machine: DurableMachine, state: MachineState): LiveSnapshot {
+  const historyValue = Object.fromEntries(
+    Object.entries(state.history).map(([id, nodes]) => {
+      historyNode(machine, id);
+      return [id, nodes.map((node) => knownNode(machine, node))];
+    }),
+  );
+  let snapshot: LiveSnapshot;
+  try {
+    snapshot = machine.prepared.restoreSnapshot(
+      {
+        value: state.value,
+        context: {},
+        status: state.status,
+        output: state.output ?? undefined,
+        error: state.error ?? undefined,
+        historyValue,
+        children: {},
+      } as never,
+      createStepScope('', 0).scope,
+    );
+  } catch (error) {
+    throw unreadable(`the state ${canonicalJson(state.value)} is unknown to machine '${machine.id}'`, error);
+  }
+  settleSnapshot(machine, null, snapshot);
+  if (canonicalJson(snapshot.value as Json) !== canonicalJson(state.value)) {
+    throw unreadable(`the state ${canonicalJson(state.value)} is not a whole state of machine '${machine.id}'`);
+  }
+  return snapshot;
+}
+
+function historyNode(machine: DurableMachine, id: string): void {
+  if (knownNode(machine, id).type !== 'history') throw unreadable(`'${id}' is not a history state of '${machine.id}'`);
+}
+
+function knownNode(machine: DurableMachine, id: string): AnyNode {
+  const node = machine.nodes.get(id);
+  if (node === undefined) throw unreadable(`the remembered state '${id}' is unknown to machine '${machine.id}'`);
+  return node;
+}
+
+function restoreChildren(
+  machine: DurableMachine,
+  invocations: Record<string, Invocation>,
+): Record<string, AnyActorRef> {
+  const children: Record<string, AnyActorRef> = {};
+  for (const { id, src, invocationId } of Object.values(invocations).toSorted(byStart)) {
+    if (machine.logic[src] === undefined && machine.children[src] === undefined) {
+      throw unreadable(`invocation ${invocationId} runs '${src}', which machine '${machine.id}' does not know`);
+    }
+    if (children[id] !== undefined) throw unreadable(`two live invocations have the id '${id}'`);
+    children[id] = createChildStub(id, src, invocationId);
+  }
+  return children;
+}
+
+/** In the order in which they were started, which is the order in which they are stopped. */
+function byStart(one: Invocation, other: Invocation): number {
+  const [sequence = 0, index = 0] = one.invocationId.split('.').map(Number);
+  const [otherSequence = 0, otherIndex = 0] = other.invocationId.split('.').map(Number);
+  return sequence - otherSequence || index - otherIndex;
+}
+
+function unreadable(what: string, cause?: unknown): PawlError {
+  return new PawlError('RECORD_UNREADABLE', `The stored record cannot be restored: ${what}.`, { cause });
+}
+
+type DigestInput = { machine: MachineState; invocations: Record<string, Invocation> };
+
+/**
+ * The next link of a run's snapshot digest: SHA-256 of the previous link and of what changed in value, context, history,
+ * status, output and the identity of invocations. `before` is null at the first macrostep; `previous` is then ''.
+ */
+export function chainDigest(previous: string, before: DigestInput | null, after: DigestInput): string {
+  const change = diff(before === null ? undefined : digested(before), digested(after));
+  return sha256(`${previous}\n${canonicalJson(inOrder(change) as Json)}`);
+}
+
+function digested({ machine, invocations }: DigestInput): Json {
+  const { value, context, history, status, output } = machine;
+  const identities = Object.entries(invocations).map(([key, { invocationId, id, src }]) => [
+    key,
+    { invocationId, id, src },
+  ]);
+  return { value, context, history, status, output, invocations: Object.fromEntries(identities) as Json };
+}
+
+/** Deleted keys come in the order of the object, which a stored copy need not keep. */
+function inOrder(patch: Patch | null): Patch | null {
+  if (patch === null || 'v' in patch) return patch;
+  if ('n' in patch) return patch.i === undefined ? patch : { ...patch, i: inOrderAll(patch.i) };
+  return {
+    ...(patch.s === undefined ? {} : { s: inOrderAll(patch.s) }),
+    ...(patch.d === undefined ? {} : { d: patch.d.toSorted() }),
+  };
+}
+
+function inOrderAll(patches: { [key: string]: Patch }): { [key: string]: Patch } {
+  return Object.fromEntries(Object.entries(patches).map(([key, patch]) => [key, inOrder(patch) as Patch]));
+}

@@ -1,0 +1,134 @@
+/** What a worker does next with the run it holds: the one order of DESIGN 3.3 and RECORDS rule 3. */
+import type { InboxEvent, Operation, Receipt, RunRecord, Timer } from '../records.ts';
+import { isStopped } from './draft.ts';
+import type { Ended } from './open-calls.ts';
+import type { Item } from './reduce.ts';
+
+export interface Choice {
+  item: Item;
+  /** What came back from a call and is consumed by this item. */
+  ended: Ended | null;
+}
+
+export interface Situation {
+  record: RunRecord;
+  /** Unconsumed items in position order. */
+  inbox: readonly InboxEvent[];
+  /** Stored receipts of open operations. */
+  receipts: Readonly<Record<string, Receipt>>;
+  hand: readonly Ended[];
+  /** Operations with a call under way or an answer in hand. */
+  calling: ReadonlySet<string>;
+  fence: number;
+  nowMs: number;
+  stopping: boolean;
+  /** Outbox items delivered and not yet struck off. */
+  delivered: number;
+  random(): number;
+}
+
+/** Timers and stored items by time, a timer first; then stored receipts; then what is in hand; then planning. */
+export function chooseItem(situation: Situation): Choice | null {
+  const { record, inbox, hand, nowMs } = situation;
+  const event = inbox[0];
+  const timer = dueTimer(record, nowMs);
+  if (timer && (!event || timer.dueAtMs <= event.atMs)) return { item: { kind: 'timer', timer }, ended: null };
+  if (event) return { item: { kind: 'inbox', event }, ended: null };
+  const stored = Object.values(situation.receipts).find((receipt) => record.operations[receipt.operationId]);
+  if (stored) {
+    const context = { random: situation.random(), stored: true };
+    return { item: { kind: 'receipt', receipt: stored, context }, ended: null };
+  }
+  const ended = hand[0];
+  if (ended?.kind === 'receipt') {
+    return { item: { kind: 'receipt', receipt: ended.receipt, context: ended.context }, ended };
+  }
+  if (ended) return { item: { kind: 'reconciled', reconciled: ended.reconciled }, ended };
+  const plan = situation.delivered > 0 || (!situation.stopping && needsPlan(situation));
+  return plan ? { item: { kind: 'plan' }, ended: null } : null;
+}
+
+function dueTimer(record: RunRecord, nowMs: number): Timer | null {
+  if (isStopped(record)) return null;
+  let first: Timer | null = null;
+  for (const timer of Object.values(record.timers)) {
+    if (timer.dueAtMs > nowMs) continue;
+    if (!first || timer.dueAtMs < first.dueAtMs || (timer.dueAtMs === first.dueAtMs && timer.id < first.id))
+      first = timer;
+  }
+  return first;
+}
+
+function needsPlan(situation: Situation): boolean {
+  const { record, calling, fence, nowMs } = situation;
+  return Object.values(record.operations).some(
+    (operation) =>
+      !calling.has(operation.operationId) && (isOrphaned(operation, fence) || isPerformable(record, operation, nowMs)),
+  );
+}
+
+/** Written by a worker that went away. */
+function isOrphaned(operation: Operation, fence: number): boolean {
+  return operation.status === 'attempted' && (operation.attempts.at(-1)?.fence ?? -1) < fence;
+}
+
+function isPerformable(record: RunRecord, operation: Operation, nowMs: number): boolean {
+  if (operation.notBeforeMs > nowMs || isStopped(record)) return false;
+  switch (operation.status) {
+    case 'intended':
+    case 'not_executed':
+    case 'blocked':
+      return true;
+    case 'unknown':
+      return operation.recovery === 'repeat';
+    default:
+      return false;
+  }
+}
+
+/** Operations whose provider is to be asked now. */
+export function toReconcile(
+  record: RunRecord,
+  receipts: Readonly<Record<string, Receipt>>,
+  calling: ReadonlySet<string>,
+  nowMs: number,
+): Operation[] {
+  return Object.values(record.operations).filter(
+    (operation) =>
+      operation.status === 'unknown' &&
+      operation.recovery === 'reconcile' &&
+      operation.notBeforeMs <= nowMs &&
+      !calling.has(operation.operationId) &&
+      !receipts[operation.operationId],
+  );
+}
+
+/** Whether a run with an empty inbox and no call under way still has something to do now. */
+export function hasWorkNow(
+  record: RunRecord,
+  receipts: Readonly<Record<string, Receipt>>,
+  fence: number,
+  nowMs: number,
+): boolean {
+  if (record.finishedAtMs !== null) return false;
+  const calling: ReadonlySet<string> = new Set();
+  return (
+    dueTimer(record, nowMs) !== null ||
+    toReconcile(record, receipts, calling, nowMs).length > 0 ||
+    Object.values(receipts).some((receipt) => record.operations[receipt.operationId]) ||
+    Object.values(record.operations).some(
+      (operation) => isOrphaned(operation, fence) || isPerformable(record, operation, nowMs),
+    )
+  );
+}
+
+/** Store time at which a timer or an operation needs the worker again; null when none does. */
+export function nextWakeMs(record: RunRecord): number | null {
+  let next = Infinity;
+  if (!isStopped(record)) for (const timer of Object.values(record.timers)) next = Math.min(next, timer.dueAtMs);
+  for (const operation of Object.values(record.operations)) {
+    if (operation.status === 'attempted' || operation.status === 'escalated') continue;
+    next = Math.min(next, operation.notBeforeMs);
+  }
+  return next === Infinity ? null : next;
+}

@@ -1,0 +1,442 @@
+/**
+ * One run under one lease: the loop of DESIGN 3. The same loop is the normal path and the recovery path.
+ *
+ * Everything here is what the last applied commit said; a draft becomes true only when the store has answered it.
+ */
+import type { Clock, Ids } from '../clock.ts';
+import { isPawlError, messageOf, PawlError } from '../errors.ts';
+import { restoreSnapshot } from '../machines/snapshot.ts';
+import type { LiveSnapshot } from '../machines/step.ts';
+import type { WrittenRecord } from '../persistence/record-text.ts';
+import type { Claim, Lease, Store } from '../persistence/store.ts';
+import type {
+  Commit,
+  CommitResult,
+  Durability,
+  Fault,
+  InboxEvent,
+  Receipt,
+  RunRecord,
+  StoredOperation,
+} from '../records.ts';
+import type { Policy } from '../tools/policy.ts';
+import type { RegisteredAgent } from './agents.ts';
+import { encodeCommit } from './commit.ts';
+import type { CrashPoints } from './crash-points.ts';
+import { Draft } from './draft.ts';
+import { dueAtMs, finishDraft } from './finish.ts';
+import { chooseItem, hasWorkNow, nextWakeMs, toReconcile, type Choice } from './choose.ts';
+import type { Logger } from './logger.ts';
+import { HeldLease } from './held-lease.ts';
+import { OpenCalls, operationIdOf, type Ended } from './open-calls.ts';
+import { infoOf, planOperations } from './plan.ts';
+import { reduceAlone, reduceFollowing, reduceItem } from './reduce.ts';
+import { sendCommit } from './send-commit.ts';
+import { StoreClock } from './store-clock.ts';
+
+export interface HeldRunContext {
+  store: Store;
+  clock: Clock;
+  ids: Ids;
+  random(): number;
+  policy: Policy;
+  artifacts: unknown;
+  logger: Logger;
+  leaseMs: number;
+  durability: Durability;
+  crashPoints: CrashPoints | undefined;
+  /** A commit of this run was applied; when it was released, in how long it is due again (null: not by itself). */
+  committed(runId: string, released: { dueInMs: number | null } | null): void | Promise<void>;
+}
+
+/** A renewal that failed is tried again after this long. */
+const RENEW_AGAIN_MS = 100;
+/** After this many claims without a commit the run is set apart; see `#holdBack`. */
+const SUSPICIOUS_CLAIMS = 3;
+const HOPELESS_CLAIMS = 20;
+
+export class HeldRun {
+  readonly runId: string;
+  readonly #context: HeldRunContext;
+  readonly #agent: RegisteredAgent;
+  readonly #lease: Lease;
+  readonly #storeClock: StoreClock;
+  readonly #calls: OpenCalls;
+  readonly #held: HeldLease;
+  #record: RunRecord;
+  #written: WrittenRecord | null;
+  #snapshot: LiveSnapshot | null = null;
+  #sequence: number;
+  #position: number;
+  #commitId: string;
+  #inbox: InboxEvent[];
+  #receipts: Record<string, Receipt>;
+  #known = new Map<string, StoredOperation>();
+  #delivered = 0;
+  #conflicts = 0;
+  #stopping = false;
+  #over = false;
+  #hinted = false;
+  #wake: () => void = () => {};
+
+  constructor(context: HeldRunContext, claim: Claim, agent: RegisteredAgent, askedMs: number) {
+    if (claim.record === null) throw new TypeError('an unreadable run cannot be held');
+    this.runId = claim.runId;
+    this.#context = context;
+    this.#agent = agent;
+    this.#lease = claim.lease;
+    this.#storeClock = new StoreClock(context.clock, claim.nowMs);
+    this.#record = claim.record;
+    // The first commit under a lease writes the record whole: what was read is then known to be readable.
+    this.#written = null;
+    this.#sequence = claim.facts.sequence;
+    this.#position = claim.facts.position;
+    this.#commitId = claim.facts.commitId;
+    this.#receipts = claim.facts.receipts;
+    this.#inbox = claim.inbox;
+    this.#held = new HeldLease(context.clock, context.leaseMs, askedMs);
+    this.#calls = new OpenCalls({
+      clock: context.clock,
+      crashPoints: context.crashPoints,
+      artifacts: context.artifacts,
+      nowMs: () => this.#storeClock.nowMs(),
+      random: () => context.random(),
+      leaseIsAlive: () => this.#held.isAlive(),
+      wake: () => this.#wake(),
+    });
+  }
+
+  /** Works the run until its lease is given back or lost. Rejects only when the store cannot be reached for long. */
+  async work(): Promise<void> {
+    try {
+      this.#snapshot = restoreSnapshot(this.#agent.definition.durable, this.#record.machine, this.#record.invocations);
+    } catch (error) {
+      if (!isPawlError(error)) throw error;
+      await this.#context.store.markUnreadable(this.#lease, error.message);
+      await this.#context.committed(this.runId, { dueInMs: null });
+      return;
+    }
+    await this.#holdBack();
+    while (!this.#over) {
+      await this.#deliver();
+      const choice = this.#choose();
+      if (choice) {
+        await this.#advance(choice);
+        continue;
+      }
+      for (const operation of this.#toReconcile()) this.#reconcile(operation.operationId);
+      if (this.#calls.size === 0) await this.#advance({ item: { kind: 'plan' }, ended: null });
+      else await this.#waitForSomething();
+    }
+    await this.#calls.settled();
+    await this.#giveReceipts();
+  }
+
+  /** Something may have arrived for the run. */
+  hint(): void {
+    this.#hinted = true;
+    this.#wake();
+  }
+
+  /** No new call is started; calls under way end, then the lease is given back. */
+  stop(): void {
+    this.#stopping = true;
+    this.#wake();
+  }
+
+  /** Aborts what is under way; its outcome is settled as far as it is known. */
+  abort(): void {
+    this.#calls.abortAll();
+  }
+
+  /**
+   * A run whose claims end without a commit may be what kills its workers. It then waits under its lease, so that the
+   * others get on, and after many such claims it goes to a person.
+   */
+  async #holdBack(): Promise<void> {
+    const fruitless = this.#lease.fence - this.#record.committedFence - 1;
+    if (fruitless < SUSPICIOUS_CLAIMS) return;
+    const delayMs = Math.min(2 ** fruitless * 10, this.#context.leaseMs / 4);
+    this.#context.logger.warn('a run was claimed again and again without a commit', {
+      runId: this.runId,
+      claims: fruitless,
+      delayMs,
+    });
+    await this.#context.clock.sleep(delayMs);
+    if (fruitless < HOPELESS_CLAIMS) return;
+    const draft = this.#draft();
+    draft.escalate('runaway', { message: `${fruitless} claims ended without a commit; the run may kill its workers.` });
+    await this.#commit(draft, null);
+  }
+
+  #choose(): Choice | null {
+    return chooseItem({
+      record: this.#record,
+      inbox: this.#inbox,
+      receipts: this.#receipts,
+      hand: this.#calls.hand,
+      calling: this.#calls.operationIds(),
+      fence: this.#lease.fence,
+      nowMs: this.#storeClock.nowMs(),
+      stopping: this.#stopping,
+      delivered: this.#delivered,
+      random: () => this.#context.random(),
+    });
+  }
+
+  #toReconcile(): RunRecord['operations'][string][] {
+    if (this.#stopping) return [];
+    return toReconcile(this.#record, this.#receipts, this.#calls.operationIds(), this.#storeClock.nowMs());
+  }
+
+  #reconcile(operationId: string): void {
+    const operation = this.#record.operations[operationId];
+    const tool = operation && this.#agent.toolsByName.get(operation.tool);
+    if (operation && tool) this.#calls.reconcile(operation, tool, infoOf(this.#record, this.#sequence));
+  }
+
+  #draft(): Draft {
+    if (!this.#snapshot) throw new TypeError('no snapshot');
+    const draft = new Draft(
+      {
+        agent: this.#agent,
+        record: this.#record,
+        snapshot: this.#snapshot,
+        sequence: this.#sequence,
+        position: this.#position,
+        fence: this.#lease.fence,
+        receipts: this.#receipts,
+        known: this.#known,
+        calling: this.#calls.operationIds(),
+      },
+      this.#storeClock.nowMs(),
+    );
+    draft.record.committedFence = this.#lease.fence;
+    if (this.#delivered > 0) draft.list('outbox').splice(0, this.#delivered);
+    return draft;
+  }
+
+  async #advance(choice: Choice): Promise<void> {
+    const draft = this.#draft();
+    const random = this.#context.random();
+    reduceItem(draft, choice.item, random);
+    await this.#plan(draft);
+    try {
+      await this.#commit(draft, choice.ended);
+    } catch (error) {
+      if (!isPawlError(error, 'RECORD_TOO_LARGE') && !isPawlError(error, 'ENTRY_TOO_LARGE')) throw error;
+      // The item cannot be stored as reduced: its fact is committed alone and a person is asked.
+      const alone = this.#draft();
+      reduceAlone(alone, choice.item, { code: error.code, message: error.message } satisfies Fault, random);
+      await this.#commit(alone, choice.ended);
+    }
+  }
+
+  async #plan(draft: Draft): Promise<void> {
+    if (this.#stopping) return;
+    const { policy, store } = this.#context;
+    const context = { policy, store, random: () => this.#context.random() };
+    while (await planOperations(draft, context)) reduceFollowing(draft);
+  }
+
+  async #commit(draft: Draft, ended: Ended | null): Promise<void> {
+    finishDraft(draft);
+    const { ids, durability, leaseMs } = this.#context;
+    const keep = this.#over ? false : this.#mustKeep(draft, ended);
+    const dueMs =
+      this.#stopping && draft.record.finishedAtMs === null ? draft.nowMs : dueAtMs(draft.record, draft.nowMs);
+    const release = { releaseDueAtMs: dueMs };
+    const { commit, encoded } = encodeCommit(draft, {
+      commitId: ids.next(),
+      after: this.#commitId,
+      durability,
+      lease: keep ? { keepMs: leaseMs } : release,
+      previous: this.#written,
+    });
+    await this.#beforeCommit(ended);
+    const sentMs = this.#context.clock.monotonicMs();
+    const result = await sendCommit(this.#context, commit);
+    switch (result.kind) {
+      case 'ok':
+      case 'repeated':
+        this.#applied(draft, commit, ended, result, sentMs);
+        this.#written = encoded;
+        await this.#afterCommit(
+          draft,
+          ended,
+          keep ? null : { dueInMs: dueMs === null ? null : dueMs - this.#storeClock.nowMs() },
+        );
+        this.#startCalls(draft, result.durable);
+        return;
+      case 'conflict':
+        return this.#conflicted(result);
+      default:
+        this.#lost(result.kind);
+    }
+  }
+
+  #mustKeep(draft: Draft, ended: Ended | null): boolean {
+    const hand = this.#calls.hand.length - (ended ? 1 : 0);
+    const calls = this.#calls.size + hand;
+    if (calls > 0 || draft.calls.length > 0) return true;
+    if (this.#stopping) return draft.record.outbox.length > 0;
+    if (draft.record.outbox.length > 0 || this.#inbox.some((event) => event.position > draft.position)) return true;
+    return hasWorkNow(draft.record, this.#receipts, this.#lease.fence, this.#storeClock.nowMs());
+  }
+
+  async #beforeCommit(ended: Ended | null): Promise<void> {
+    const { crashPoints, store } = this.#context;
+    if (!crashPoints || ended?.kind !== 'receipt' || ended.tool.effect === 'read') return;
+    const info = { runId: this.runId, operationId: ended.receipt.operationId, tool: ended.tool.name };
+    await crashPoints.reached('B5', info);
+    if (crashPoints.wantsB6?.(info) !== true) return;
+    await store.receive(this.runId, ended.receipt);
+    await crashPoints.reached('B6', info);
+  }
+
+  async #afterCommit(draft: Draft, ended: Ended | null, released: { dueInMs: number | null } | null): Promise<void> {
+    for (const log of draft.logs) this.#context.logger.info('machine log', { runId: this.runId, ...log });
+    const { crashPoints } = this.#context;
+    const info =
+      crashPoints && ended?.kind === 'receipt'
+        ? { runId: this.runId, operationId: ended.receipt.operationId, tool: ended.tool.name }
+        : null;
+    if (info) await crashPoints?.reached('B7', info);
+    await this.#context.committed(this.runId, released);
+    if (info) await crashPoints?.reached('B8', info);
+  }
+
+  #applied(
+    draft: Draft,
+    commit: Commit,
+    ended: Ended | null,
+    result: CommitResult & { kind: 'ok' | 'repeated' },
+    sentMs: number,
+  ): void {
+    this.#record = draft.record;
+    this.#snapshot = draft.snapshot;
+    this.#sequence = commit.sequence;
+    this.#position = commit.position;
+    this.#commitId = commit.commitId;
+    this.#inbox = result.inbox;
+    this.#delivered = 0;
+    this.#conflicts = 0;
+    this.#storeClock.sync(result.nowMs);
+    this.#held.renewed(sentMs);
+    if (ended) this.#calls.hand.splice(this.#calls.hand.indexOf(ended), 1);
+    for (const [key, operation] of draft.learned) this.#learn(key, operation);
+    for (const closed of commit.closes) {
+      if (!this.#receipts[closed.operationId]) continue;
+      this.#receipts = { ...this.#receipts };
+      delete this.#receipts[closed.operationId];
+    }
+    for (const operationId of draft.aborts) this.#calls.abort(operationId);
+    if (!('keepMs' in commit.lease)) this.#over = true;
+  }
+
+  /** Keeps what is known of the latest keys; an older one is found out again by a conflict. */
+  #learn(keyDigest: string, operation: StoredOperation): void {
+    this.#known.delete(keyDigest);
+    this.#known.set(keyDigest, operation);
+    if (this.#known.size <= 100) return;
+    const oldest = this.#known.keys().next().value;
+    if (oldest !== undefined) this.#known.delete(oldest);
+  }
+
+  #startCalls(draft: Draft, durable: boolean): void {
+    for (const planned of draft.calls) {
+      const operation = this.#record.operations[planned.operationId];
+      const tool = operation && this.#agent.toolsByName.get(operation.tool);
+      if (!operation || !tool) continue;
+      const refusal =
+        durable || tool.effect === 'read' ? null : 'its intent did not reach the durability that was asked for';
+      this.#calls.execute(planned, operation, tool, infoOf(this.#record, this.#sequence), refusal);
+    }
+  }
+
+  /** Another outcome, attempt or owner is stored: its facts are taken and the same item is reduced again. */
+  async #conflicted(result: CommitResult & { kind: 'conflict' }): Promise<void> {
+    const { stored, operationId } = result;
+    this.#storeClock.sync(result.nowMs);
+    this.#inbox = result.inbox;
+    if (stored.key) this.#learn(stored.key.keyDigest, stored);
+    if (stored.receipt && this.#record.operations[operationId]) {
+      this.#receipts = { ...this.#receipts, [operationId]: stored.receipt };
+      if (result.on === 'receipt') {
+        const kept = this.#calls.hand.filter((ended) => operationIdOf(ended) !== operationId);
+        this.#calls.hand.splice(0, this.#calls.hand.length, ...kept);
+      }
+    }
+    this.#conflicts++;
+    this.#context.logger.info('a commit met a stored fact', { runId: this.runId, on: result.on, operationId });
+    if (this.#conflicts < 20) return;
+    throw new PawlError(
+      'STORE_CORRUPT',
+      `Run ${this.runId} meets the same ${result.on} conflict at ${operationId} again and again.`,
+    );
+  }
+
+  async #deliver(): Promise<void> {
+    const { store } = this.#context;
+    const { outbox, tenant } = this.#record;
+    while (this.#delivered < outbox.length && !this.#over) {
+      const item = outbox[this.#delivered];
+      if (item?.kind === 'settle_reservation') {
+        const { to: key, intent, receipt } = item;
+        await store.settleReservation({ tenant, key, runId: this.runId, intent, receipt });
+      }
+      this.#delivered++;
+    }
+  }
+
+  async #waitForSomething(): Promise<void> {
+    const { clock } = this.#context;
+    const controller = new AbortController();
+    const woken = new Promise<void>((resolve) => {
+      this.#wake = () => {
+        controller.abort();
+        resolve();
+      };
+    });
+    if (this.#calls.hand.length > 0 || this.#hinted) this.#wake();
+    const itemInMs = (nextWakeMs(this.#record) ?? Infinity) - this.#storeClock.nowMs();
+    await Promise.race([
+      woken,
+      clock.sleep(Math.max(1, Math.min(this.#held.renewInMs(), itemInMs)), controller.signal),
+    ]);
+    controller.abort();
+    this.#wake = () => {};
+    if (this.#calls.hand.length === 0 && (this.#hinted || this.#held.renewInMs() <= 1)) await this.#renew();
+  }
+
+  async #renew(): Promise<void> {
+    const { clock, leaseMs, store, logger } = this.#context;
+    this.#hinted = false;
+    const askedMs = clock.monotonicMs();
+    try {
+      const result = await store.renew(this.#lease, leaseMs, this.#position);
+      if (result.kind === 'stale_fence') return this.#lost(result.kind);
+      this.#inbox = result.inbox;
+      this.#storeClock.sync(result.nowMs);
+      this.#held.renewed(askedMs);
+    } catch (error) {
+      logger.warn('a lease could not be renewed', { runId: this.runId, error: messageOf(error) });
+      this.#held.postpone(RENEW_AGAIN_MS);
+    }
+  }
+
+  /** Another worker has the run. What is under way ends by itself, and its receipts are given to the store. */
+  #lost(answer: string): void {
+    this.#context.logger.warn('the lease of a run was lost', { runId: this.runId, answer });
+    this.#over = true;
+  }
+
+  /** What came back under a lease that is gone is still a fact. */
+  async #giveReceipts(): Promise<void> {
+    for (const ended of this.#calls.hand.splice(0)) {
+      if (ended.kind !== 'receipt' || ended.context.invalid) continue;
+      if (ended.receipt.outcome === 'unknown') continue;
+      await this.#context.store.receive(this.runId, ended.receipt);
+    }
+  }
+}

@@ -1,0 +1,186 @@
+/** What a commit does about open operations: recover, check, attempt, withdraw; all before it is sent. */
+import type { Store } from '../persistence/store.ts';
+import type { Fault, Operation } from '../records.ts';
+import { backoffMs } from '../tools/backoff.ts';
+import { askPolicy, type Policy } from '../tools/policy.ts';
+import type { RunInfo, ToolDefinition } from '../tools/tool.ts';
+import { isStopped, type Draft } from './draft.ts';
+import { windowEndMs, withdraw } from './operations.ts';
+import { needsHuman, pastDeadline } from './receipts.ts';
+
+export interface PlanContext {
+  policy: Policy;
+  store: Store;
+  random(): number;
+}
+
+/** Back-off of a policy that threw, of a reservation held elsewhere, and of attempts whose worker died twice. */
+const CHECK_RETRY = { maxAttempts: 1, minDelayMs: 500, maxDelayMs: 30_000 };
+
+/** Plans until nothing follows. Returns true when a check failed and its completion waits in `draft.follow`. */
+export async function planOperations(draft: Draft, context: PlanContext): Promise<boolean> {
+  for (const operationId of Object.keys(draft.record.operations)) recover(draft, operationId, context);
+  for (const operationId of Object.keys(draft.record.operations)) {
+    const operation = draft.operation(operationId);
+    if (operation) await planOne(draft, operation, context);
+  }
+  return draft.follow.length > 0;
+}
+
+/** An attempt of an older fence, with neither a receipt nor a call in this process: its worker went away. */
+function recover(draft: Draft, operationId: string, context: PlanContext): void {
+  const operation = draft.operation(operationId);
+  if (!operation || !isOrphan(draft, operation)) return;
+  const crashes = operation.crashes + 1;
+  const reason = 'its worker went away before an answer was stored';
+  const notBeforeMs = crashes < 2 ? 0 : draft.nowMs + backoffMs(CHECK_RETRY, crashes - 1, context.random());
+  switch (operation.recovery) {
+    case 'repeat':
+      if (operation.kind === 'read' && operation.joined.length === 0) return withdraw(draft, operationId);
+      draft.moveOperation(operationId, operation.kind === 'read' ? 'not_executed' : 'unknown', {
+        crashes,
+        reason,
+        notBeforeMs,
+        unknownSinceMs: operation.unknownSinceMs ?? draft.nowMs,
+      });
+      break;
+    case 'reconcile':
+      draft.moveOperation(operationId, 'unknown', {
+        crashes,
+        reason,
+        notBeforeMs: 0,
+        unknownSinceMs: operation.unknownSinceMs ?? draft.nowMs,
+      });
+      break;
+    case 'human':
+      draft.moveOperation(operationId, 'unknown', { crashes, reason, unknownSinceMs: draft.nowMs });
+      needsHuman(draft, operationId, 'unknown_outcome', reason);
+      break;
+  }
+}
+
+function isOrphan(draft: Draft, operation: Operation): boolean {
+  if (operation.status !== 'attempted') return false;
+  const { operationId } = operation;
+  if (draft.base.calling.has(operationId) || draft.base.receipts[operationId]) return false;
+  if (draft.attempts.some((attempt) => attempt.operationId === operationId)) return false;
+  return (operation.attempts.at(-1)?.fence ?? -1) < draft.base.fence;
+}
+
+async function planOne(draft: Draft, operation: Operation, context: PlanContext): Promise<void> {
+  const { operationId, status } = operation;
+  const perform =
+    status === 'intended' ||
+    status === 'not_executed' ||
+    status === 'blocked' ||
+    (status === 'unknown' && operation.recovery === 'repeat');
+  if (!perform || draft.base.calling.has(operationId) || draft.base.receipts[operationId]) return;
+  const tool = draft.base.agent.toolsByName.get(operation.tool);
+  if (!tool) return;
+  const settling = status === 'unknown';
+  if (!settling && operation.joined.length === 0) return withdraw(draft, operationId);
+  if (operation.notBeforeMs > draft.nowMs || isStopped(draft.record)) return;
+  if (!settling && pastDeadline(draft)) return;
+  if (needsOwnCommit(draft, operation, tool)) return;
+  if (!settling && !(await passes(draft, operation, tool, context))) return;
+  attempt(draft, operation, tool);
+}
+
+/** The attempt of such an operation is written apart from its intent, so that "not called" stays distinguishable. */
+function needsOwnCommit(draft: Draft, operation: Operation, tool: ToolDefinition): boolean {
+  if (operation.recovery !== 'human' && tool.scope !== 'tenant') return false;
+  return draft.base.record.operations[operation.operationId] === undefined;
+}
+
+async function passes(
+  draft: Draft,
+  operation: Operation,
+  tool: ToolDefinition,
+  context: PlanContext,
+): Promise<boolean> {
+  const { operationId } = operation;
+  const answer = await askPolicy(context.policy, {
+    run: runInfo(draft),
+    tool: { name: tool.name, version: tool.version, effect: tool.effect },
+    input: operation.input,
+    operationId,
+    intendedAtMs: operation.intendedAtMs,
+    by: draft.record.createdBy,
+  });
+  if (answer.kind === 'threw') {
+    const notBeforeMs = draft.nowMs + backoffMs(CHECK_RETRY, 1, context.random());
+    draft.changeOperation(operationId, { notBeforeMs, reason: `policy check threw: ${answer.message}` });
+    return false;
+  }
+  if (answer.kind === 'denied') {
+    if (answer.retryAtMs !== undefined && answer.retryAtMs > draft.nowMs) {
+      draft.changeOperation(operationId, { notBeforeMs: answer.retryAtMs, reason: `policy: ${answer.reason}` });
+      return false;
+    }
+    deny(draft, operation, answer.reason);
+    return false;
+  }
+  return tool.scope === 'run' || (await reserved(draft, operation, context));
+}
+
+function deny(draft: Draft, operation: Operation, reason: string): void {
+  const { operationId } = operation;
+  const error: Fault = {
+    code: 'POLICY_DENIED',
+    message: `The policy refused tool '${operation.tool}': ${reason}`,
+    details: { operationId, reason },
+  };
+  if (operation.soft) {
+    // An earlier attempt may still land: it is settled first, with nobody waiting for it.
+    draft.changeOperation(operationId, { joined: [] });
+    withdraw(draft, operationId);
+  } else {
+    withdraw(draft, operationId);
+  }
+  for (const invocationId of operation.joined) draft.complete({ invocationId, error });
+}
+
+/** Tenant scope: the key is reserved in the store after its intent is stored and before its attempt. */
+async function reserved(draft: Draft, operation: Operation, context: PlanContext): Promise<boolean> {
+  const { operationId } = operation;
+  const { tenant, runId } = draft.record;
+  const answer = await context.store.reserve({ tenant, key: operation.key, runId, intent: operation.intent });
+  if (answer.owner === runId && answer.refused !== true) {
+    if (operation.status === 'blocked') draft.moveOperation(operationId, 'unblock');
+    return true;
+  }
+  const notBeforeMs = draft.nowMs + backoffMs(CHECK_RETRY, 1, context.random());
+  const reason = `run ${answer.owner} has the same key`;
+  if (operation.status === 'blocked') draft.changeOperation(operationId, { notBeforeMs, reason });
+  else {
+    draft.moveOperation(operationId, 'block', { notBeforeMs, reason });
+    draft.entry('blocked', { operationId, owner: answer.owner });
+  }
+  return false;
+}
+
+function attempt(draft: Draft, planned: Operation, tool: ToolDefinition): void {
+  const { operationId } = planned;
+  const number = planned.attemptCount + 1;
+  const settling = planned.status === 'unknown';
+  const operation = draft.moveOperation(operationId, 'attempt', {
+    attemptCount: number,
+    attempts: [...planned.attempts.slice(-9), { attempt: number, fence: draft.base.fence, atMs: draft.nowMs }],
+    // A repeat inside the window of an earlier attempt does not close that one.
+    soft: planned.soft || (settling && planned.kind === 'write' && draft.nowMs < windowEndMs(planned, tool)),
+  });
+  draft.attempts.push({ operationId, attempt: number });
+  draft.calls.push({ operationId, attempt: number, atMs: draft.nowMs });
+  draft.entry('attempted', { operationId, attempt: number });
+  const { spent } = draft.record.budget;
+  draft.record.budget = { ...draft.record.budget, spent: { ...spent, toolCalls: spent.toolCalls + 1 } };
+}
+
+export function runInfo(draft: Draft): RunInfo {
+  return infoOf(draft.record, draft.sequence);
+}
+
+export function infoOf(record: Draft['record'], sequence: number): RunInfo {
+  const { runId, tenant, agent, agentVersion, createdBy, subject, labels, traceId } = record;
+  return { runId, tenant, agent, agentVersion, sequence, createdBy, subject, labels, traceId };
+}

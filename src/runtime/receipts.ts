@@ -1,0 +1,216 @@
+/** A receipt meets the record: what each outcome does to its operation and to whoever waits for it (DESIGN 3.2). */
+import { digestOf } from '../json.ts';
+import { backoffMs } from '../tools/backoff.ts';
+import type { ToolDefinition } from '../tools/tool.ts';
+import type { Fault, Json, Operation, Receipt } from '../records.ts';
+import type { Draft } from './draft.ts';
+import { windowEndMs, withdraw } from './operations.ts';
+
+export interface ReceiptContext {
+  /** The absence was judged inside the window of its attempt: it allows another attempt and nothing else. */
+  soft?: boolean;
+  /** The value did not fit the tool's output schema; the effect is real. */
+  invalid?: Fault;
+  /** The worker itself kept the call back: nothing was tried, and no retry is used up. */
+  notSent?: boolean;
+  /** Chance for back-off, [0, 1). */
+  random: number;
+  /** Already a fact of the store: not to be named in the commit again. */
+  stored: boolean;
+}
+
+/** After this many attempts whose worker died, an operation is treated as out of attempts. */
+const MAX_CRASHES = 20;
+
+export function takeReceipt(draft: Draft, receipt: Receipt, context: ReceiptContext): void {
+  // A success whose value does not fit waits for a person's output, which is then the receipt.
+  const settles = receipt.outcome !== 'unknown' && context.invalid === undefined;
+  if (!context.stored && settles) draft.receipts.push(receipt);
+  if (!context.stored || receipt.via === 'resolve') recordReceipt(draft, receipt, context);
+  const operation = draft.operation(receipt.operationId);
+  if (!operation) return takeLate(draft, receipt);
+  const tool = draft.base.agent.toolsByName.get(operation.tool);
+  if (!tool) return;
+  switch (receipt.outcome) {
+    case 'unknown':
+      return takeUnknown(draft, operation, tool, receipt, context);
+    case 'not_executed':
+      return takeAbsence(draft, operation, tool, receipt, context);
+    case 'succeeded':
+      return takeSuccess(draft, operation, tool, receipt, context);
+    case 'failed':
+      return takeFailure(draft, operation, receipt);
+  }
+}
+
+function recordReceipt(draft: Draft, receipt: Receipt, context: ReceiptContext): void {
+  const { operationId, attempt, outcome, via } = receipt;
+  if (via === 'resolve') {
+    const fields = { operationId, outcome, by: receipt.by ?? null, evidence: receipt.evidence ?? null };
+    draft.entry('resolved', fields, { operationId });
+    if (context.stored) return;
+  }
+  const fields = { operationId, attempt, outcome, via, receipt: receipt as unknown as Json };
+  draft.entry('received', context.invalid ? { ...fields, unsettled: true } : fields, { operationId });
+}
+
+/** Nobody has this operation open: a success that came after it was closed is reported, never dropped. */
+function takeLate(draft: Draft, receipt: Receipt): void {
+  if (receipt.outcome !== 'succeeded') return;
+  draft.escalate('late_success', {
+    operationId: receipt.operationId,
+    message: `Attempt ${receipt.attempt} succeeded after the operation was closed; its effect stands in the world.`,
+  });
+}
+
+function takeUnknown(
+  draft: Draft,
+  operation: Operation,
+  tool: ToolDefinition,
+  receipt: Receipt,
+  context: ReceiptContext,
+): void {
+  if (receipt.attempt < operation.attemptCount || !isAwaited(operation)) return;
+  const { operationId } = operation;
+  const tries = operation.tries + 1;
+  if (tool.effect === 'read') {
+    if (operation.joined.length === 0) return withdraw(draft, operationId);
+    if (tries >= tool.retry.maxAttempts) return takeFailure(draft, operation, receipt);
+    draft.moveOperation(operationId, 'not_executed', {
+      tries,
+      notBeforeMs: draft.nowMs + backoffMs(tool.retry, tries, context.random),
+      reason: receipt.error?.message ?? 'no answer',
+    });
+    return;
+  }
+  draft.moveOperation(operationId, 'unknown', {
+    unknownSinceMs: operation.unknownSinceMs ?? draft.nowMs,
+    notBeforeMs: operation.recovery === 'repeat' ? draft.nowMs + backoffMs(tool.retry, tries, context.random) : 0,
+    tries: operation.recovery === 'repeat' ? tries : operation.tries,
+    reason: receipt.error?.message ?? 'no answer',
+  });
+  if (operation.recovery === 'human') needsHuman(draft, operationId, 'unknown_outcome', receipt.error?.message);
+}
+
+function takeAbsence(
+  draft: Draft,
+  operation: Operation,
+  tool: ToolDefinition,
+  receipt: Receipt,
+  context: ReceiptContext,
+): void {
+  if (receipt.attempt < operation.attemptCount) return;
+  const { operationId } = operation;
+  // An attempt not sent closes no earlier one.
+  const soft = context.soft === true || (context.notSent === true && operation.soft);
+  const byPerson = receipt.via === 'resolve';
+  const tries = byPerson ? 0 : operation.tries + (context.notSent === true ? 0 : 1);
+  const stopped = draft.record.cancel !== null || pastDeadline(draft);
+  const wanted = operation.joined.length > 0 && !stopped;
+  if (wanted && tries < tool.retry.maxAttempts && operation.crashes < MAX_CRASHES) {
+    draft.moveOperation(operationId, 'not_executed', {
+      soft,
+      tries,
+      reconciles: 0,
+      unknownSinceMs: null,
+      notBeforeMs: byPerson ? 0 : draft.nowMs + backoffMs(tool.retry, Math.max(tries, 1), context.random),
+      reason: receipt.error?.message ?? 'proved not to have happened',
+    });
+    return;
+  }
+  if (soft) {
+    draft.moveOperation(operationId, 'unknown', {
+      soft,
+      notBeforeMs: windowEndMs(operation, tool),
+      unknownSinceMs: operation.unknownSinceMs ?? draft.nowMs,
+    });
+    return;
+  }
+  draft.moveOperation(operationId, 'not_executed', { soft: false, tries });
+  if (operation.joined.length === 0) return withdraw(draft, operationId);
+  draft.closeOperation(operationId, 'give_up', receipt);
+  const error: Fault = {
+    code: 'TOOL_NOT_EXECUTED',
+    message: receipt.error?.message ?? `Operation ${operationId} did not happen after ${tries} attempts.`,
+    details: { operationId, attempts: operation.attemptCount },
+  };
+  for (const invocationId of operation.joined) draft.complete({ invocationId, error });
+}
+
+/** Its latest attempt has no outcome yet, or a person is to give it one. */
+function isAwaited(operation: Operation): boolean {
+  return operation.status === 'attempted' || operation.status === 'unknown' || operation.status === 'escalated';
+}
+
+function takeSuccess(
+  draft: Draft,
+  operation: Operation,
+  tool: ToolDefinition,
+  receipt: Receipt,
+  context: ReceiptContext,
+): void {
+  const { operationId, joined } = operation;
+  if (receipt.attempt < operation.attemptCount && operation.recovery === 'human') {
+    // Two attempts of a tool that cannot be asked: both facts go to a person.
+    draft.entry('conflict', { operationId, attempt: receipt.attempt, latest: operation.attemptCount });
+    needsHuman(
+      draft,
+      operationId,
+      'conflicting_attempts',
+      'An earlier attempt succeeded after a later one was written.',
+    );
+    return;
+  }
+  if (context.invalid && operation.kind === 'write') {
+    draft.changeOperation(operationId, { evidence: context.invalid as unknown as Json });
+    needsHuman(draft, operationId, 'output_invalid', context.invalid.message);
+    return;
+  }
+  draft.closeOperation(operationId, 'succeeded', receipt);
+  draft.rememberEffect(operation);
+  if (operation.kind === 'write') {
+    draft.record.lastConfirmed = {
+      operationId,
+      tool: operation.tool,
+      outcome: 'succeeded',
+      receiptDigest: digestOf(receipt.output ?? null),
+      atMs: draft.nowMs,
+    };
+  }
+  const output = receipt.output ?? null;
+  if (joined.length === 0) {
+    if (operation.kind === 'write') {
+      draft.escalate('abandoned_success', {
+        operationId,
+        message: `Tool '${operation.tool}' succeeded after its state was left; the effect stands.`,
+      });
+    }
+    return;
+  }
+  const undo = tool.compensate;
+  if (undo) {
+    draft.list('standing').push({
+      operationId,
+      compensate: { tool: undo.toolName, input: undo.input({ input: operation.input, output }) as Json },
+    });
+  }
+  for (const invocationId of joined) draft.complete({ invocationId, output });
+}
+
+function takeFailure(draft: Draft, operation: Operation, receipt: Receipt): void {
+  const { operationId } = operation;
+  draft.closeOperation(operationId, 'failed', receipt);
+  const error: Fault = receipt.error ?? { code: 'TOOL_FAILED', message: `Operation ${operationId} failed.` };
+  for (const invocationId of operation.joined) draft.complete({ invocationId, error });
+}
+
+/** Blocks one operation until a person resolves it or releases the run; everything else of the run goes on. */
+export function needsHuman(draft: Draft, operationId: string, reason: string, message?: string): void {
+  draft.moveOperation(operationId, 'escalate');
+  draft.escalate(reason, { operationId, ...(message === undefined ? {} : { message }) });
+}
+
+export function pastDeadline(draft: Draft): boolean {
+  const { deadlineAtMs } = draft.record;
+  return deadlineAtMs !== null && draft.nowMs >= deadlineAtMs;
+}
