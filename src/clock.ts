@@ -24,13 +24,19 @@ export const systemClock: Clock = {
   sleep(delayMs, signal) {
     return new Promise((resolve) => {
       if (signal?.aborted) return resolve();
-      const timer = setTimeout(done, Math.min(delayMs, LONGEST_TIMEOUT_MS));
+      const endMs = performance.now() + delayMs;
+      let timer: NodeJS.Timeout;
+      function wait(leftMs: number): void {
+        const next = leftMs > LONGEST_TIMEOUT_MS ? () => wait(endMs - performance.now()) : done;
+        timer = setTimeout(next, Math.min(leftMs, LONGEST_TIMEOUT_MS));
+      }
       function done(): void {
         clearTimeout(timer);
         signal?.removeEventListener('abort', done);
         resolve();
       }
       signal?.addEventListener('abort', done);
+      wait(delayMs);
     });
   },
 };

@@ -1,8 +1,7 @@
 /** The chart of one vendor refund: verify, decide, refund, read back, compare, notify. */
 import { assign, setup } from 'xstate';
 import { z } from 'zod';
-import type { EventsOf } from '../../src/index.ts';
-import { toolError } from '../../src/index.ts';
+import { toolError, type EventsOf } from '../../src/index.ts';
 import type { refundEvents } from './events.ts';
 import { isWithinLimit } from './money.ts';
 import { order } from './orders.ts';

@@ -1,6 +1,7 @@
 /** Starts the payment server and the mail server as processes of their own, and asks them for their judgement. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
+import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { z } from 'zod';
 import type { Misbehaviour } from './conduct.ts';
@@ -57,10 +58,18 @@ export async function startMailServer(settings: ServerSettings): Promise<Running
  * From the sources, which Node 20 cannot run as they are, jiti translates on the way.
  */
 export function spawnProgram(name: 'payment-server' | 'mail-server' | 'worker', args: string[]): ChildProcess {
-  const built = fileURLToPath(new URL(`./${name}.js`, import.meta.url));
-  const source = fileURLToPath(new URL(`./${name}.ts`, import.meta.url));
-  const command = existsSync(built) ? [built] : ['--import', import.meta.resolve('jiti/register'), source];
+  const file = programFile(name);
+  const command = file.endsWith('.ts') ? ['--import', import.meta.resolve('jiti/register'), file] : [file];
   return spawn(process.execPath, [...command, ...args], { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
+}
+
+/** Beside this module, or where the bundler put it if this module became part of a shared chunk. */
+function programFile(name: string): string {
+  const places = ['./', './examples/refund/'].map((folder) => `${folder}${name}${extname(import.meta.url)}`);
+  const files = places.map((place) => fileURLToPath(new URL(place, import.meta.url)));
+  const found = files.find((file) => existsSync(file));
+  if (found === undefined) throw new Error(`The program ${name} is not at ${files.join(' or ')}.`);
+  return found;
 }
 
 /** Asks a server for its own count, once nothing is under way there any more. */

@@ -1,7 +1,6 @@
 /** What the refund agent can do in the world: two reads of the payment provider, the refund, and the notice. */
 import { z } from 'zod';
-import { didNotHappen, happened, unknown, type Reconciled } from '../../src/index.ts';
-import { tool } from '../../src/index.ts';
+import { didNotHappen, happened, tool, unknown } from '../../src/index.ts';
 import { createMailClient, messageIdOf } from './mail-client.ts';
 import { formatAmount } from './money.ts';
 import { order } from './orders.ts';
@@ -30,7 +29,8 @@ export const LOCAL_PROVIDERS: RefundToolOptions = {
   reconcile: true,
 };
 
-const RETRY = { maxAttempts: 4, minDelayMs: 50, maxDelayMs: 400 };
+/** A call whose worker was killed counts as an attempt, so a demo of killing needs many. */
+const RETRY = { maxAttempts: 8, minDelayMs: 50, maxDelayMs: 400 };
 
 const money = { orderId: z.string(), amountCents: z.int().positive(), currency: z.string() };
 export const orderAnswer = z.object({ order: order.nullable() });
@@ -134,7 +134,7 @@ export function refundTools(options: RefundToolOptions) {
 }
 
 /** The answer of a query: found, not there, or no answer. */
-async function asked<T>(query: () => Promise<T | undefined>): Promise<Reconciled<T>> {
+async function asked<T>(query: () => Promise<T | undefined>) {
   try {
     const output = await query();
     return output === undefined ? didNotHappen() : happened(output);

@@ -1,65 +1,57 @@
 /** Keeps what a step produced strict JSON and unchangeable, looking only at what changed by reference. */
 import { PawlError } from '../errors.ts';
+import { findNonJson } from '../json.ts';
 
 /** Deeper values are refused: they are cycles, or nobody can read them. */
 const MAX_DEPTH = 500;
 
 /**
  * Checks and deep-freezes the parts of `after` that are not the same reference at the same place in `before` (which was
- * sealed). Frozen, because a mutated context would change a state that is already committed, and be lost at a restore.
- * Throws NOT_JSON with the path.
+ * sealed). Frozen, because changing a context in place would change a state that is already committed, and the change
+ * would be lost at a restore. Throws NOT_JSON with the path, which starts with `name`.
  */
-export function sealJson(before: unknown, after: unknown, path: string): void {
-  seal(before, after, path, 0);
+export function sealJson(before: unknown, after: unknown, name: string): void {
+  if (seal(before, after, 0)) return;
+  const problem = findNonJson(after, name) ?? { path: name, found: `nested deeper than ${MAX_DEPTH} levels` };
+  throw new PawlError(
+    'NOT_JSON',
+    `${problem.path} is ${problem.found}, which cannot be stored; keep strict JSON there.`,
+    {
+      details: { path: problem.path, found: problem.found },
+    },
+  );
 }
 
-function seal(before: unknown, after: unknown, path: string, depth: number): void {
-  if (after === before && typeof after === 'object') return;
+/** False when the value is not strict JSON; where, is found afterwards. */
+function seal(before: unknown, after: unknown, depth: number): boolean {
   switch (typeof after) {
     case 'string':
-      if (!after.isWellFormed()) refuse(path, 'a string with a lone surrogate');
-      return;
+      return after === before || after.isWellFormed();
     case 'boolean':
-      return;
+      return true;
     case 'number':
-      if (!Number.isFinite(after)) refuse(path, String(after));
-      return;
+      return Number.isFinite(after);
     case 'object':
-      if (after !== null) sealObject(before, after, path, depth);
-      return;
+      return after === null || after === before || sealObject(before, after, depth);
     default:
-      refuse(path, typeof after);
+      return false;
   }
 }
 
-function sealObject(before: unknown, after: object, path: string, depth: number): void {
-  if (depth > MAX_DEPTH) refuse(path, `a cycle or more than ${MAX_DEPTH} levels`);
-  const old = typeof before === 'object' && before !== null ? (before as Record<string, unknown>) : {};
+function sealObject(before: unknown, after: object, depth: number): boolean {
+  if (depth > MAX_DEPTH) return false;
+  const old = (typeof before === 'object' && before !== null ? before : {}) as Record<string, unknown>;
+  const items = after as Record<string, unknown>;
   if (Array.isArray(after)) {
     for (let index = 0; index < after.length; index++) {
-      if (!Object.hasOwn(after, index)) refuse(`${path}[${index}]`, 'a hole');
-      seal(old[index], after[index], `${path}[${index}]`, depth + 1);
+      if (!(index in after) || !seal(old[index], items[index], depth + 1)) return false;
     }
   } else {
     const prototype: unknown = Object.getPrototypeOf(after);
-    if (prototype !== Object.prototype && prototype !== null) refuse(path, nameOf(after));
-    if (Object.getOwnPropertySymbols(after).length > 0) refuse(path, 'a symbol key');
-    for (const key of Object.keys(after)) {
-      const item = (after as Record<string, unknown>)[key];
-      if (item === old[key] && typeof item === 'object') continue;
-      seal(old[key], item, `${path}.${key}`, depth + 1);
-    }
+    if (prototype !== Object.prototype && prototype !== null) return false;
+    if (Object.getOwnPropertySymbols(after).length > 0) return false;
+    for (const key of Object.keys(after)) if (!seal(old[key], items[key], depth + 1)) return false;
   }
   Object.freeze(after);
-}
-
-function nameOf(value: object): string {
-  const name = (value.constructor as { name?: string } | undefined)?.name;
-  return name === undefined || name === '' || name === 'Object' ? 'an object with a prototype' : name;
-}
-
-function refuse(path: string, found: string): never {
-  throw new PawlError('NOT_JSON', `${path} is ${found}, which cannot be stored; keep strict JSON there.`, {
-    details: { path, found },
-  });
+  return true;
 }

@@ -166,19 +166,24 @@ type DigestInput = { machine: MachineState; invocations: Record<string, Invocati
 /**
  * The next link of a run's snapshot digest: SHA-256 of the previous link and of what changed in value, context, history,
  * status, output and the identity of invocations. `before` is null at the first macrostep; `previous` is then ''.
+ * The cost follows the change; what is shared and the order of keys do not matter.
  */
 export function chainDigest(previous: string, before: DigestInput | null, after: DigestInput): string {
-  const change = diff(before === null ? undefined : digested(before), digested(after));
+  const sameInvocations = before?.invocations === after.invocations;
+  const change = diff(
+    before === null ? undefined : digested(before, sameInvocations),
+    digested(after, sameInvocations),
+  );
   return sha256(`${previous}\n${canonicalJson(inOrder(change) as Json)}`);
 }
 
-function digested({ machine, invocations }: DigestInput): Json {
+function digested({ machine, invocations }: DigestInput, withoutInvocations: boolean): Json {
   const { value, context, history, status, output } = machine;
-  const identities = Object.entries(invocations).map(([key, { invocationId, id, src }]) => [
-    key,
-    { invocationId, id, src },
-  ]);
-  return { value, context, history, status, output, invocations: Object.fromEntries(identities) as Json };
+  const identities: Record<string, Json> = {};
+  if (!withoutInvocations) {
+    for (const { invocationId, id, src } of Object.values(invocations)) identities[invocationId] = { id, src };
+  }
+  return { value, context, history, status, output, invocations: identities };
 }
 
 /** Deleted keys come in the order of the object, which a stored copy need not keep. */

@@ -4,6 +4,7 @@ import { isPawlError, messageOf, PawlError } from '../errors.ts';
 import type { Fault, Json } from '../records.ts';
 import { createStepScope, type StepScope } from './actor-scope.ts';
 import { collectEffects } from './collect-effects.ts';
+import { checkContext } from './context-check.ts';
 import { runPure, type StepAt } from './determinism.ts';
 import type { DurableMachine } from './durable-machine.ts';
 import type { Effect } from './effects.ts';
@@ -126,17 +127,9 @@ function sealSnapshot(machine: DurableMachine, before: LiveSnapshot | null, afte
   const contextBefore: unknown = before?.context;
   if (after.context !== contextBefore) {
     sealJson(contextBefore, after.context, 'context');
-    checkContext(machine, after.context);
+    if (machine.context !== null) checkContext(machine.context, contextBefore, after.context);
   }
   if (after.output !== undefined) sealJson(before?.output, after.output, 'output');
-}
-
-function checkContext(machine: DurableMachine, context: unknown): void {
-  const parsed = machine.context?.safeParse(context);
-  if (parsed === undefined || parsed.success) return;
-  const issue = parsed.error.issues[0];
-  const path = ['context', ...(issue?.path ?? [])].join('.');
-  throw new TypeError(`${path} does not fit the agent's context schema: ${issue?.message ?? 'invalid'}`);
 }
 
 function stepThrew(machine: DurableMachine, type: string, at: StepAt, error: unknown): PawlError {

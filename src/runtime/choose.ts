@@ -34,7 +34,7 @@ export function chooseItem(situation: Situation): Choice | null {
   const timer = dueTimer(record, nowMs);
   if (timer && (!event || timer.dueAtMs <= event.atMs)) return { item: { kind: 'timer', timer }, ended: null };
   if (event) return { item: { kind: 'inbox', event }, ended: null };
-  const stored = Object.values(situation.receipts).find((receipt) => record.operations[receipt.operationId]);
+  const stored = storedReceipt(record, situation.receipts);
   if (stored) {
     const context = { random: situation.random(), stored: true };
     return { item: { kind: 'receipt', receipt: stored, context }, ended: null };
@@ -46,6 +46,15 @@ export function chooseItem(situation: Situation): Choice | null {
   if (ended) return { item: { kind: 'reconciled', reconciled: ended.reconciled }, ended };
   const plan = situation.delivered > 0 || (!situation.stopping && needsPlan(situation));
   return plan ? { item: { kind: 'plan' }, ended: null } : null;
+}
+
+/** A terminal receipt that is stored and whose operation is still open; absences come by the inbox. */
+function storedReceipt(record: RunRecord, receipts: Readonly<Record<string, Receipt>>): Receipt | null {
+  for (const operationId of Object.keys(record.operations)) {
+    const receipt = receipts[operationId];
+    if (receipt) return receipt;
+  }
+  return null;
 }
 
 function dueTimer(record: RunRecord, nowMs: number): Timer | null {
@@ -115,7 +124,7 @@ export function hasWorkNow(
   return (
     dueTimer(record, nowMs) !== null ||
     toReconcile(record, receipts, calling, nowMs).length > 0 ||
-    Object.values(receipts).some((receipt) => record.operations[receipt.operationId]) ||
+    storedReceipt(record, receipts) !== null ||
     Object.values(record.operations).some(
       (operation) => isOrphaned(operation, fence) || isPerformable(record, operation, nowMs),
     )

@@ -166,8 +166,8 @@ function attempt(draft: Draft, planned: Operation, tool: ToolDefinition): void {
   const operation = draft.moveOperation(operationId, 'attempt', {
     attemptCount: number,
     attempts: [...planned.attempts.slice(-9), { attempt: number, fence: draft.base.fence, atMs: draft.nowMs }],
-    // A repeat inside the window of an earlier attempt does not close that one.
-    soft: planned.soft || (settling && planned.kind === 'write' && draft.nowMs < windowEndMs(planned, tool)),
+    // Inside the window of an earlier attempt that may still land, nothing this one says closes that one.
+    soft: planned.kind === 'write' && (planned.soft || settling) && draft.nowMs < windowEndMs(planned, tool),
   });
   draft.attempts.push({ operationId, attempt: number });
   draft.calls.push({ operationId, attempt: number, atMs: draft.nowMs });

@@ -101,8 +101,8 @@ function takeAbsence(
 ): void {
   if (receipt.attempt < operation.attemptCount) return;
   const { operationId } = operation;
-  // An attempt not sent closes no earlier one.
-  const soft = context.soft === true || (context.notSent === true && operation.soft);
+  // What one attempt says of itself, sent or not, closes no earlier one.
+  const soft = context.soft === true || (receipt.via === 'execute' && operation.soft);
   const byPerson = receipt.via === 'resolve';
   const tries = byPerson ? 0 : operation.tries + (context.notSent === true ? 0 : 1);
   const stopped = draft.record.cancel !== null || pastDeadline(draft);

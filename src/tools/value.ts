@@ -4,7 +4,7 @@ import type { Fault, Json } from '../records.ts';
 import { nonJsonIn, preview, storableText, thrownMessage } from './fault.ts';
 
 /** Bytes of UTF-8 that one stored output may have. */
-export const MAX_OUTPUT_BYTES = 256 * 1024;
+const MAX_OUTPUT_BYTES = 256 * 1024;
 
 const MAX_ISSUES = 20;
 

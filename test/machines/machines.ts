@@ -1,12 +1,18 @@
 /** What the tests of this layer share: tools that cannot run, and steps with a counted sequence. */
 import type { AnyStateMachine } from 'xstate';
-import { createDurableMachine, type DurableMachine, type DurableMachineOptions } from '../../src/machines/durable-machine.ts';
+import {
+  createDurableMachine,
+  type DurableMachine,
+  type DurableMachineOptions,
+} from '../../src/machines/durable-machine.ts';
 import { createLogic, type DurableLogic } from '../../src/machines/logic.ts';
 import { completionStep, eventStep, initialStep, type LiveSnapshot, type Step } from '../../src/machines/step.ts';
 import type { Fault, Json } from '../../src/records.ts';
 
 /** A tool as far as charts can see it. */
-export function fakeTool<TInput = unknown, TOutput = unknown>(name: string): DurableLogic<'tool', TInput, TOutput, null> {
+export function fakeTool<TInput = unknown, TOutput = unknown>(
+  name: string,
+): DurableLogic<'tool', TInput, TOutput, null> {
   return createLogic<'tool', TInput, TOutput, null>({ kind: 'tool', name, definition: null });
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
+import { findNonJson } from '../../src/json.ts';
 import { performAttempt } from '../../src/tools/attempt.ts';
 import { NotExecuted, ToolFailure } from '../../src/tools/outcome.ts';
 import { attemptCall, refund, run, steppedClock } from './fixtures.ts';
@@ -289,6 +290,13 @@ describe('hostile outputs', () => {
     expect(parse).toHaveBeenCalledOnce();
   });
 
+  test('a raw value that did not fit is a copy as well', async () => {
+    const value = { list: [1] };
+    const end = await performAttempt(refund({ execute: async () => value }), attemptCall());
+    value.list.push(2);
+    expect(end).toMatchObject({ output: { list: [1] }, invalid: { code: 'TOOL_OUTPUT_INVALID' } });
+  });
+
   test('a refinement that throws or is asynchronous means: does not fit', async () => {
     const broken = z.string().refine(() => {
       throw new Error('bug');
@@ -317,7 +325,7 @@ test.each([
   const end = await performAttempt(throwing('write', thrown), attemptCall());
   const text = JSON.stringify(end);
   expect(text.length).toBeLessThan(5000);
-  expect(text.isWellFormed()).toBe(true);
+  expect(findNonJson(end)).toBeNull();
   expect(JSON.parse(text)).toEqual(end);
 });
 

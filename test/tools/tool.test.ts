@@ -77,6 +77,7 @@ test('toolOf answers null for anything else', () => {
 test('the schema digest follows the shape of input and output only', () => {
   expect(digestOf({ name: 'other', version: '9', input: z.object({ orderId: z.string() }) })).toBe(digestOf({}));
   expect(digestOf({ input: z.object({ orderId: z.string(), cents: z.int() }) })).not.toBe(digestOf({}));
+  expect(digestOf({ output: z.object({ refundId: z.string(), fee: z.int() }) })).not.toBe(digestOf({}));
   expect(digestOf({ input: base.output, output: base.input })).not.toBe(digestOf({}));
 });
 
@@ -125,6 +126,8 @@ describe('schemas', () => {
     ['a transform', z.string().transform((text) => text.length)],
     ['a preprocess', z.preprocess((value) => value, z.string())],
     ['a codec', z.codec(z.string(), z.number(), { decode: Number, encode: String })],
+    ['a pipe to a date', z.string().pipe(z.coerce.date())],
+    ['a pipe from a date', z.date().pipe(z.any())],
     ['a stringbool', z.stringbool()],
     ['a bigint', z.bigint()],
     ['a bigint literal', z.literal(3n)],

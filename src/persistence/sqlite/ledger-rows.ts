@@ -89,6 +89,16 @@ export function ledgerRows(database: Database, run: number, first: number, limit
   return rows.map(ledgerRowOf);
 }
 
+/** The rows behind a row, or the first ones, in order. */
+export function rowsBehind(database: Database, run: number, behind: LedgerRow | null, limit: number): LedgerRow[] {
+  const rows = database.all(
+    `SELECT row, first, sequence, at, link, body FROM {ledger} WHERE run = ? AND (first, row) > (?, ?)
+     ORDER BY first, row LIMIT ?`,
+    [run, behind?.first ?? -1, behind?.row ?? -1, limit],
+  );
+  return rows.map(ledgerRowOf);
+}
+
 /**
  * The index of a row at or before the first entry of `sequence`. Sequences never fall along the ledger, so this is a
  * search by halves through the index.

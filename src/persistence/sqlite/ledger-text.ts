@@ -6,7 +6,7 @@
  * `[[receipt…], [entry…]]` · entry `[kind, sequence - base, atMs - base, fields, receipt of event.output?]` ·
  * receipt `[operationId, attempt, outcome, via, atMs - base, rest]`.
  */
-import type { EntryCause, EntryKind, Json, LedgerEntry, NewEntry, Receipt } from '../../records.ts';
+import type { EntryCause, EntryKind, Json, JsonObject, LedgerEntry, NewEntry, Receipt } from '../../records.ts';
 import { PackedStrings, UnpackedStrings } from './packed-strings.ts';
 
 const FIELDS = [
@@ -99,14 +99,15 @@ export interface RowBase {
 }
 
 type PackedReceipt = [
-  string,
-  number,
-  number | Receipt['outcome'],
-  number | Receipt['via'],
-  number,
-  { [field: string]: Json },
+  operationId: string,
+  attempt: number,
+  outcome: number | Receipt['outcome'],
+  via: number | Receipt['via'],
+  delayMs: number,
+  rest: ReceiptRest,
 ];
-type PackedEntry = [number | EntryKind, number, number, { [field: string]: Json }, number?];
+type ReceiptRest = Omit<Receipt, 'operationId' | 'attempt' | 'outcome' | 'via' | 'atMs'>;
+type PackedEntry = [number | EntryKind, number, number, JsonObject, number?];
 type PackedRow = [PackedReceipt[], PackedEntry[]];
 
 /** The text of a row. `receipts` are those that it stores; entries that hold one of them refer to it. */
@@ -168,26 +169,26 @@ function packEntry(
   receipts: readonly Receipt[],
   strings: PackedStrings,
 ): PackedEntry {
-  const fields: { [field: string]: Json } = {};
+  const fields: JsonObject = {};
   let outputOf = -1;
-  for (const name of Object.keys(entry)) {
-    const value = entry[name];
+  for (const [name, value] of Object.entries(fieldsOf(entry))) {
     if (value === undefined || name === 'sequence' || name === 'kind' || name === 'atMs') continue;
     const short = LETTER_OF.get(name) ?? `_${name}`;
     if (typeof value === 'string') fields[short] = strings.pack(value);
-    else if (name === 'cause') fields[short] = packCause(value as object, strings);
+    else if (!isObject(value)) fields[short] = value;
+    else if (name === 'cause') fields[short] = packCause(value, strings);
     else if (name === 'receipt') fields[short] = receiptReference(value, receipts);
     else if (name === 'event') {
-      outputOf = receipts.findIndex((receipt) => isOutputOf(receipt, value));
-      fields[short] = outputOf < 0 ? (value as Json) : { ...(value as { [key: string]: Json }), output: 0 };
-    } else fields[short] = value as Json;
+      outputOf = receipts.findIndex((receipt) => isObject(value['output']) && receipt.output === value['output']);
+      fields[short] = outputOf < 0 ? value : { ...value, output: 0 };
+    } else fields[short] = value;
   }
   const packed: PackedEntry = [code(KINDS, entry.kind), entry.sequence - base.sequence, entry.atMs - base.atMs, fields];
   if (outputOf >= 0) packed.push(outputOf);
   return packed;
 }
 
-function packCause(cause: object, strings: PackedStrings): Json {
+function packCause(cause: JsonObject, strings: PackedStrings): Json {
   const packed: { [field: string]: Json } = {};
   for (const [name, id] of Object.entries(cause)) {
     if (typeof id === 'string') packed[LETTER_OF.get(name) ?? `_${name}`] = strings.pack(id);
@@ -195,16 +196,20 @@ function packCause(cause: object, strings: PackedStrings): Json {
   return packed;
 }
 
-/** A number in the place of a receipt that this row stores. */
-function receiptReference(value: unknown, receipts: readonly Receipt[]): Json {
-  const place = receipts.findIndex((receipt) => receipt === value);
-  return place < 0 ? (value as Json) : place;
+/** A number in the place of a receipt that this row stores: the same object, as the runtime hands it over. */
+function receiptReference(value: JsonObject, receipts: readonly unknown[]): Json {
+  const place = receipts.indexOf(value);
+  return place < 0 ? value : place;
 }
 
-/** A completion's event holds the very output of the receipt it was made from. */
-function isOutputOf(receipt: Receipt, event: unknown): boolean {
-  if (typeof receipt.output !== 'object' || receipt.output === null) return false;
-  return typeof event === 'object' && event !== null && 'output' in event && event.output === receipt.output;
+/** The fields of an entry are strict JSON; their declared type also admits the interfaces of the records. */
+function fieldsOf(entry: NewEntry): { [field: string]: Json | undefined };
+function fieldsOf(entry: unknown): unknown {
+  return entry;
+}
+
+function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function unpackEntry(
@@ -225,19 +230,19 @@ function unpackEntry(
   for (const [short, value] of Object.entries(fields)) {
     const name = short.startsWith('_') ? short.slice(1) : known(NAME_OF.get(short));
     if (typeof value === 'string') entry[name] = strings.unpack(value);
-    else if (name === 'cause') entry.cause = unpackCause(value as { [name: string]: string }, strings);
+    else if (name === 'cause' && isObject(value)) entry.cause = unpackCause(value, strings);
     else if (name === 'receipt' && typeof value === 'number') entry[name] = known(receipts[value]);
-    else if (name === 'event' && outputOf !== undefined) {
-      entry[name] = { ...(value as { [key: string]: Json }), output: known(receipts[outputOf]).output };
+    else if (name === 'event' && outputOf !== undefined && isObject(value)) {
+      entry[name] = { ...value, output: known(receipts[outputOf]).output };
     } else entry[name] = value;
   }
   return entry;
 }
 
-function unpackCause(packed: { [name: string]: string }, strings: UnpackedStrings): EntryCause {
+function unpackCause(packed: JsonObject, strings: UnpackedStrings): EntryCause {
   const pairs = Object.entries(packed).map(([short, id]) => [
     short.startsWith('_') ? short.slice(1) : known(NAME_OF.get(short)),
-    strings.unpack(id),
+    typeof id === 'string' ? strings.unpack(id) : id,
   ]);
   const cause: EntryCause = Object.fromEntries(pairs);
   return cause;

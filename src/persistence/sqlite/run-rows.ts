@@ -69,10 +69,12 @@ export function isLeased(run: RunRow, nowMs: number): boolean {
 }
 
 /** Null unless the run exists, is leased (expired or not) and the fence is the current one. */
-export function findLeased(database: Database, runId: string, fence: number): RunRow | null {
+export function findLeased(database: Database, runId: string, fence: number): LeasedRun | null {
   const run = findRun(database, runId);
-  return run?.lease && run.fence === fence ? run : null;
+  return run?.lease && run.fence === fence ? { ...run, lease: run.lease } : null;
 }
+
+export type LeasedRun = RunRow & { lease: NonNullable<RunRow['lease']> };
 
 /** Takes the next free number; the row is then completed by `saveRun`. */
 export function insertRun(database: Database, runId: string, summary: RunSummary): RunRow {

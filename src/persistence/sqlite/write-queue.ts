@@ -8,9 +8,8 @@ import type { Database } from './database.ts';
 import { isBusy, toStoreError } from './sqlite-errors.ts';
 
 interface Item {
-  /** Does all its checks before its first write; throws a PawlError only from a check. */
-  work: () => unknown;
-  resolve: (value: never) => void;
+  /** Does all its checks before its first write, throws a PawlError only from a check, and returns how to answer. */
+  work: () => () => void;
   reject: (error: unknown) => void;
   /** Monotonic; after this the item is given up as STORE_BUSY. */
   deadlineMs: number;
@@ -42,7 +41,11 @@ export class WriteQueue {
   add<T>(work: () => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const deadlineMs = systemClock.monotonicMs() + this.#busyTimeoutMs;
-      this.#pending.push({ work, resolve, reject, deadlineMs });
+      const item = (): (() => void) => {
+        const value = work();
+        return () => resolve(value);
+      };
+      this.#pending.push({ work: item, reject, deadlineMs });
       if (this.#isScheduled) return;
       this.#isScheduled = true;
       setImmediate(this.#flush);
@@ -128,8 +131,7 @@ export class WriteQueue {
 /** What the item will be told once the transaction is committed. Its own refusal does not spoil the others. */
 function answer(item: Item): () => void {
   try {
-    const value = item.work();
-    return () => item.resolve(value as never);
+    return item.work();
   } catch (error) {
     if (!isPawlError(error)) throw error;
     return () => item.reject(error);
