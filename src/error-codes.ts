@@ -3,7 +3,7 @@ interface CodeRow {
   /** What to do, one sentence. */
   fix: string;
   httpStatus: number;
-  /** 1 the answer is no, 2 usage, 3 not found, 4 refused, 5 unreachable, 6 needs a human. */
+  /** 1 the answer is no, 2 usage, 3 not found, 4 refused, 5 unreachable, 6 needs a human, 70 a fault of ours. */
   exitCode: number;
   retryable: boolean;
 }
@@ -84,6 +84,7 @@ export const ERROR_CODES = {
   CONFIG_NOT_FOUND: row(400, 2, 'Write a pawl.config.js, or name one with --config.'),
   CONFIG_INVALID: row(400, 2, 'Export default { agents, store } from the config file.'),
   DEMO_NOT_PACKAGED: row(404, 3, 'The demo is not in the npm package; run it in a clone of the repository.'),
+  INTERNAL: row(500, 70, 'A fault in Pawl or in the config: run it again with PAWL_DEBUG=1 and report what it prints.'),
 } as const satisfies Record<string, CodeRow>;
 
 export type ErrorCode = keyof typeof ERROR_CODES;

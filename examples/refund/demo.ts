@@ -35,6 +35,11 @@ export interface DemoOptions {
   dedupe?: boolean;
   /** Whether the tools can ask the servers what happened. Default true. */
   reconcile?: boolean;
+  /**
+   * For the test of the judge: the tools claim that the servers dedupe, and the servers do not. A worker that believes
+   * it repeats blindly what it does not know.
+   */
+  plantBlindRetry?: boolean;
   /** Default 20. */
   rowsPerSecond?: number;
   /** Default: by chance. */
@@ -74,7 +79,8 @@ export async function runDemo(options: DemoOptions, io: DemoIo): Promise<Judgeme
   say(`seed ${seed}, store ${storeUrl}`);
   say(`misbehave ${misbehave}, dedupe ${dedupe ? 'on' : 'off'}${reconcile ? '' : ', without reconcile'}`);
 
-  const behaviour = { misbehave, seed, dedupe };
+  const blind = options.plantBlindRetry === true;
+  const behaviour = { misbehave, seed, dedupe: dedupe && !blind };
   const [payments, mails] = await Promise.all([
     startPaymentServer({ file: paymentFile, orders: ordersFor(input), ...behaviour }),
     startMailServer({ file: mailFile, ...behaviour }),
@@ -89,8 +95,8 @@ export async function runDemo(options: DemoOptions, io: DemoIo): Promise<Judgeme
       rowsPerSecond,
       startedAtMs,
       ...urlsOf(payments, mails),
-      dedupe,
-      reconcile,
+      dedupe: dedupe || blind,
+      reconcile: reconcile && !blind,
       leaseMs: LEASE_MS,
       crash: kill.kind === 'at' ? { point: kill.point, kills: kill.kills, log: killLog } : null,
     },

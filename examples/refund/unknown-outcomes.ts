@@ -6,7 +6,7 @@ export interface UnknownOutcome {
   operationId: string;
   /** Where its worker was killed; `killed`: somewhere; `unanswered`: the provider gave no answer. */
   boundary: Kill['point'] | 'killed' | 'unanswered';
-  /** `repeated`: sent again under the same id, and answered. */
+  /** `repeated`: nobody was asked; it was sent again under the same id, and answered. */
   resolution: 'happened' | 'did_not_happen' | 'refused' | 'repeated' | 'needs_human' | 'open';
 }
 
@@ -32,7 +32,7 @@ export function unknownOutcomes(entries: LedgerEntry[], kills: Kill[]): UnknownO
     switch (entry.kind) {
       case 'received':
         if (entry['outcome'] === 'unknown') note(operationId, 'unanswered');
-        else if (entry['via'] === 'execute') resolve(operationId, 'repeated');
+        else if (found.get(operationId)?.resolution === 'open') resolve(operationId, 'repeated');
         break;
       case 'reconciled':
         note(operationId, 'killed');

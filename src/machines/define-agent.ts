@@ -110,10 +110,12 @@ export type AgentName<A extends AgentDefinition> = A['name'];
 /** What `start` takes. */
 export type AgentInput<A extends AgentDefinition> = z.input<A['input']>;
 /** What `send` takes: `{ type, ...payload }`. */
-export type AgentEvent<A extends AgentDefinition> = EventInputsOf<A['events']>;
-export type AgentContext<A extends AgentDefinition> = ContextFrom<A['machine']>;
-export type AgentOutput<A extends AgentDefinition> = OutputFrom<A['machine']>;
-export type AgentStateValue<A extends AgentDefinition> = StateValueFrom<A['machine']>;
+export type AgentEvent<A extends AgentDefinition> = A extends AgentDefinition ? EventInputsOf<A['events']> : never;
+export type AgentContext<A extends AgentDefinition> = A extends AgentDefinition ? ContextFrom<A['machine']> : never;
+export type AgentOutput<A extends AgentDefinition> = A extends AgentDefinition ? OutputFrom<A['machine']> : never;
+export type AgentStateValue<A extends AgentDefinition> = A extends AgentDefinition
+  ? StateValueFrom<A['machine']>
+  : never;
 
 /**
  * Checks an agent and prepares its machine. Throws MACHINE_NOT_DURABLE for what cannot be resumed, and AGENT_INVALID for

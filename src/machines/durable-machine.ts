@@ -29,7 +29,8 @@ export interface DurableMachine {
   readonly children: Readonly<Record<string, AnyStateMachine>>;
   /** By id, in document order. */
   readonly nodes: ReadonlyMap<string, AnyNode>;
-  readonly hasParallel: boolean;
+  /** Has parallel or history states: what is active is then more than a chain of states. */
+  readonly hasRegions: boolean;
 }
 
 export interface DurableMachineOptions {
@@ -60,7 +61,7 @@ export function createDurableMachine(source: AnyStateMachine, options: DurableMa
     logic: brandedLogic(source),
     children,
     nodes,
-    hasParallel: [...nodes.values()].some((node) => node.type === 'parallel'),
+    hasRegions: [...nodes.values()].some((node) => node.type === 'parallel' || node.type === 'history'),
   };
 }
 

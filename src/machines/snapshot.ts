@@ -13,8 +13,9 @@ import { sealJson } from './seal.ts';
 export type LiveSnapshot = AnyMachineSnapshot;
 
 /**
- * Brings what a step returned into the one form that a restore gives too: children as stubs, state nodes and regions in
- * document order. Changes `after` in place unless it is `before`.
+ * Brings what a step returned into the one form that a restore gives too: children as stubs, active states in document
+ * order and all of them. XState keeps the order in which states were entered, which changes the order of regions, and
+ * forgets ancestors of what a history state brings back. Changes `after` in place unless it is `before`.
  */
 export function settleSnapshot(
   machine: DurableMachine,
@@ -23,9 +24,10 @@ export function settleSnapshot(
 ): LiveSnapshot {
   if (after === before) return after;
   if (after.children !== before?.children) after.children = stubChildren(after.children);
-  if (machine.hasParallel && after._nodes !== before?._nodes) {
-    after._nodes = after._nodes.toSorted((one, other) => one.order - other.order);
-    after.value = stateValueOf(machine.prepared.root, new Set(after._nodes)) as StateValue;
+  if (machine.hasRegions && after._nodes !== before?._nodes) {
+    after.value = inDocumentOrder(machine.prepared.root, after.value as Json) as StateValue;
+    after._nodes = activeNodes(machine.prepared.root, after.value as Json);
+    after.tags = new Set(after._nodes.flatMap((node) => node.tags));
   }
   return after;
 }
@@ -39,18 +41,35 @@ function stubChildren(children: Record<string, AnyActorRef | undefined>): Record
   return stubs;
 }
 
-/** The state value of a set of active nodes, its regions in document order. */
-function stateValueOf(node: AnyNode, active: ReadonlySet<unknown>): Json {
-  const children = Object.values(node.states).filter((child) => active.has(child)) as AnyNode[];
-  const only = children[0];
-  if (node.type === 'compound' && only !== undefined && (only.type === 'atomic' || only.type === 'final'))
-    return only.key;
-  return Object.fromEntries(children.map((child) => [child.key, stateValueOf(child, active)]));
+function inDocumentOrder(node: AnyNode, value: Json): Json {
+  if (typeof value !== 'object' || value === null) return value;
+  const regions: Record<string, Json> = {};
+  for (const [key, child] of Object.entries(node.states)) {
+    const inner = (value as Record<string, Json>)[key];
+    if (inner !== undefined) regions[key] = inDocumentOrder(child as AnyNode, inner);
+  }
+  return regions;
 }
 
-/** The snapshot without the child of a settled invocation; the same snapshot if another invocation has that id now. */
-export function withoutChild(snapshot: LiveSnapshot, id: string, invocationId: string): LiveSnapshot {
-  if ((snapshot.children as Record<string, AnyActorRef>)[id]?.sessionId !== invocationId) return snapshot;
+/** The active nodes of a whole state value in document order, which is the order in which the value lists them. */
+function activeNodes(node: AnyNode, value: Json): AnyNode[] {
+  if (typeof value === 'string') return [node, node.states[value] as AnyNode];
+  return [
+    node,
+    ...Object.entries(value as object).flatMap(([key, inner]) =>
+      activeNodes(node.states[key] as AnyNode, inner as Json),
+    ),
+  ];
+}
+
+/** The invocation that is live under an id, or null. */
+export function liveInvocation(snapshot: LiveSnapshot, id: string): string | null {
+  return (snapshot.children as Record<string, AnyActorRef>)[id]?.sessionId ?? null;
+}
+
+/** The snapshot without the child of that id. */
+export function withoutChild(snapshot: LiveSnapshot, id: string): LiveSnapshot {
+  if (!Object.hasOwn(snapshot.children, id)) return snapshot;
   const { [id]: _settled, ...children } = snapshot.children as Record<string, AnyActorRef>;
   return { ...snapshot, children } as LiveSnapshot;
 }

@@ -9,7 +9,7 @@ import { runPure, type StepAt } from './determinism.ts';
 import type { DurableMachine } from './durable-machine.ts';
 import type { Effect } from './effects.ts';
 import { sealJson } from './seal.ts';
-import { settleSnapshot, withoutChild, type LiveSnapshot } from './snapshot.ts';
+import { liveInvocation, settleSnapshot, withoutChild, type LiveSnapshot } from './snapshot.ts';
 
 export type { StepAt } from './determinism.ts';
 export type { LiveSnapshot } from './snapshot.ts';
@@ -54,7 +54,8 @@ export function eventStep(
 
 /**
  * Delivers the end of an invocation, which counts as settled before it is reduced: the child is gone from the snapshot.
- * `applied` says whether a transition took it. An error that nothing takes makes the machine's status `error`.
+ * `applied` says whether a transition took it. An error that nothing takes makes the machine's status `error`. One of an
+ * invocation whose id is used by another one now is stale: the same snapshot, not applied.
  * Throws as `initialStep`; `snapshot` is untouched then.
  */
 export function completionStep(
@@ -65,7 +66,10 @@ export function completionStep(
   at: StepAt,
 ): Step {
   const { id, invocationId } = invocation;
-  const settled = withoutChild(snapshot, id, invocationId);
+  const live = liveInvocation(snapshot, id);
+  // A later entry uses the id: this completion is stale, and XState could not tell.
+  if (live !== null && live !== invocationId) return { snapshot, effects: [], applied: false };
+  const settled = withoutChild(snapshot, id);
   if (settled.status !== 'active') return { snapshot: settled, effects: [], applied: false };
   const event =
     'error' in completion

@@ -18,6 +18,10 @@ export class Changes {
     this.#clock = clock;
   }
 
+  get closed(): boolean {
+    return this.#closed.signal.aborted;
+  }
+
   /** Calls `listener` for every hint until the returned function is called. */
   listen(listener: (runId: string) => void): () => void {
     this.#listeners.add(listener);

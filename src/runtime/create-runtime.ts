@@ -5,20 +5,21 @@ import { PawlError } from '../errors.ts';
 import { digestOf } from '../json.ts';
 import { parseInput, type AgentDefinition } from '../machines/define-agent.ts';
 import type { ListFilter, Store } from '../persistence/store.ts';
-import type { Durability, Json, LedgerEntry, Receipt } from '../records.ts';
-import { receiptEvent } from '../persistence/door-entries.ts';
+import type { Durability, Json, LedgerEntry } from '../records.ts';
 import type { Policy } from '../tools/policy.ts';
 import { AgentRegistry } from './agents.ts';
 import { Changes } from './changes.ts';
 import type { CrashPoints } from './crash-points.ts';
-import { awaitVerdict, loadRun, sendCommand, sendEvent, type DeliveryContext } from './deliver.ts';
+import { loadRun, sendCommand, sendEvent, type DeliveryContext } from './deliver.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { silentLogger, type Logger } from './logger.ts';
 import type { Runtime, StartOptions, WaitOptions } from './runtime.ts';
 import { firstCommit } from './start-run.ts';
 import { checkId } from './ids.ts';
+import { resolveOperation, type Resolution } from './resolve.ts';
 import { verifyRun } from './verify.ts';
 import { viewOf, type RunView } from './view.ts';
+import { watchLedger } from './watch-ledger.ts';
 import { RunWorker, workClaim, type WorkerContext } from './worker.ts';
 
 export interface RuntimeOptions<A extends AgentDefinition> {
@@ -178,27 +179,7 @@ class PawlRuntime {
     options: { fromSequence?: number; signal?: AbortSignal } = {},
   ): AsyncGenerator<LedgerEntry> {
     await this.#open();
-    const { signal } = options;
-    let from: { fromSequence?: number; fromIndex?: number } = { fromSequence: options.fromSequence ?? 0 };
-    while (!signal?.aborted && !this.#closed) {
-      const run = await loadRun(this.#store, runId);
-      let read = 0;
-      for await (const entry of this.#store.read(runId, from)) {
-        if (signal?.aborted) return;
-        yield entry;
-        read++;
-        from = { fromIndex: entry.index + 1 };
-      }
-      if (read > 0) continue;
-      if (run.facts.closed) return;
-      const fromIndex = from.fromIndex;
-      const look = async (): Promise<true | null> => {
-        for await (const _entry of this.#store.read(runId, { ...from, limit: 1 })) return true;
-        return null;
-      };
-      await this.#changes.until(runId, look, 60_000, signal);
-      if (fromIndex === undefined && from.fromSequence === undefined) return;
-    }
+    yield* watchLedger(this.#store, this.#changes, runId, options);
   }
 
   async cancel(runId: string, options: { by: string; reason: string; waitMs?: number; eventId?: string }) {
@@ -211,57 +192,9 @@ class PawlRuntime {
     return sendCommand(this.#delivery, runId, { kind: 'release', reason: options.reason }, options);
   }
 
-  async resolve(
-    runId: string,
-    operationId: string,
-    as: {
-      as: 'succeeded' | 'failed' | 'not_executed';
-      output?: unknown;
-      by: string;
-      evidence: string;
-      waitMs?: number;
-    },
-  ) {
+  async resolve(runId: string, operationId: string, resolution: Resolution) {
     await this.#open();
-    const run = await loadRun(this.#store, runId);
-    const operation = run.record?.operations[operationId];
-    if (!operation) {
-      const settled = await this.#store.receipt(runId, operationId);
-      if (settled) throw alreadySettled(runId, operationId, settled.outcome, as.as);
-      throw new PawlError('OPERATION_NOT_FOUND', `Run ${runId} has no open operation ${operationId}.`, {
-        details: { runId, operationId, open: Object.keys(run.record?.operations ?? {}) },
-      });
-    }
-    if (operation.status !== 'unknown' && operation.status !== 'escalated') {
-      throw alreadySettled(runId, operationId, operation.status, as.as);
-    }
-    const agent = run.record && this.#registry.find(run.record.agent, run.record.agentVersion);
-    const tool = agent?.toolsByName.get(operation.tool);
-    const receipt: Receipt = {
-      operationId,
-      attempt: operation.attemptCount,
-      outcome: as.as,
-      via: 'resolve',
-      by: as.by,
-      evidence: as.evidence,
-      atMs: await this.#store.nowMs(),
-    };
-    if (as.as === 'succeeded') {
-      const parsed = tool ? tool.output.safeParse(as.output) : { success: true as const, data: as.output ?? null };
-      if (!parsed.success) {
-        throw new PawlError(
-          'TOOL_OUTPUT_INVALID',
-          `The output given for ${operationId} does not fit tool '${operation.tool}': ${parsed.error.message}`,
-        );
-      }
-      receipt.output = parsed.data as Json;
-    } else {
-      receipt.error = { code: as.as === 'failed' ? 'TOOL_FAILED' : 'TOOL_NOT_EXECUTED', message: as.evidence };
-    }
-    const stored = await this.#store.receive(runId, receipt);
-    if (stored === 'conflict' || stored === 'same') throw alreadySettled(runId, operationId, stored, as.as);
-    this.#hint(runId);
-    return awaitVerdict(this.#delivery, run, receiptEvent(receipt).eventId, as.waitMs ?? 5_000);
+    return resolveOperation(this.#delivery, runId, operationId, resolution);
   }
 
   async verify(runId: string) {
@@ -349,7 +282,7 @@ class PawlRuntime {
 
   #hint(runId: string): void {
     this.#changes.hint(runId);
-    this.#options.dispatcher?.hint(runId);
+    void this.#options.dispatcher?.hint(runId);
   }
 
   /** Checks, before the first call touches the store, that no registered machine changed under its version. */
@@ -390,14 +323,6 @@ function timedOut(view: RunView, until: NonNullable<WaitOptions['until']>, timeo
     {
       details: JSON.parse(JSON.stringify(view)) as Json,
     },
-  );
-}
-
-function alreadySettled(runId: string, operationId: string, stored: string, asked: string): PawlError {
-  return new PawlError(
-    'OPERATION_SETTLED',
-    `Operation ${operationId} of run ${runId} is ${stored}; it cannot be resolved as ${asked}.`,
-    { details: { runId, operationId, stored, asked } },
   );
 }
 

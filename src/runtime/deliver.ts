@@ -90,7 +90,7 @@ async function deliver(
     case 'accepted':
       hint(runId);
       return awaitVerdict(context, run, incoming.eventId, waitMs);
-    case 'duplicate': {
+    default: {
       if (accepted.verdict) return verdictOf(accepted.verdict, 'duplicate', run);
       const verdict = await awaitVerdict(context, run, incoming.eventId, waitMs);
       return { ...verdict, verdict: 'duplicate' };

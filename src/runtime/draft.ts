@@ -153,7 +153,14 @@ export class Draft {
     this.closes.push(closed);
     if (operation.scope === 'tenant') {
       const { key: to, intent } = operation;
-      this.list('outbox').push({ id: `${operationId}.${intent}`, to, kind: 'settle_reservation', intent, receipt });
+      const settled = receipt && { ...receipt, inputDigest: operation.inputDigest };
+      this.list('outbox').push({
+        id: `${operationId}.${intent}`,
+        to,
+        kind: 'settle_reservation',
+        intent,
+        receipt: settled,
+      });
     }
     const { key: keyDigest, generation, inputDigest } = operation;
     this.learned.set(keyDigest, {

@@ -9,16 +9,7 @@ import { restoreSnapshot } from '../machines/snapshot.ts';
 import type { LiveSnapshot } from '../machines/step.ts';
 import type { WrittenRecord } from '../persistence/record-text.ts';
 import type { Claim, Lease, Store } from '../persistence/store.ts';
-import type {
-  Commit,
-  CommitResult,
-  Durability,
-  Fault,
-  InboxEvent,
-  Receipt,
-  RunRecord,
-  StoredOperation,
-} from '../records.ts';
+import type { Commit, CommitResult, Durability, Fault, InboxEvent, RunRecord } from '../records.ts';
 import type { Policy } from '../tools/policy.ts';
 import type { RegisteredAgent } from './agents.ts';
 import { encodeCommit } from './commit.ts';
@@ -27,6 +18,8 @@ import { Draft } from './draft.ts';
 import { dueAtMs, finishDraft } from './finish.ts';
 import { chooseItem, hasWorkNow, nextWakeMs, toReconcile, type Choice } from './choose.ts';
 import type { Logger } from './logger.ts';
+import { KnownFacts } from './known-facts.ts';
+import { holdBack } from './hold-back.ts';
 import { HeldLease } from './held-lease.ts';
 import { OpenCalls, operationIdOf, type Ended } from './open-calls.ts';
 import { infoOf, planOperations } from './plan.ts';
@@ -51,10 +44,6 @@ export interface HeldRunContext {
 
 /** A renewal that failed is tried again after this long. */
 const RENEW_AGAIN_MS = 100;
-/** After this many claims without a commit the run is set apart; see `#holdBack`. */
-const SUSPICIOUS_CLAIMS = 3;
-const HOPELESS_CLAIMS = 20;
-
 export class HeldRun {
   readonly runId: string;
   readonly #context: HeldRunContext;
@@ -63,6 +52,7 @@ export class HeldRun {
   readonly #storeClock: StoreClock;
   readonly #calls: OpenCalls;
   readonly #held: HeldLease;
+  readonly #facts: KnownFacts;
   #record: RunRecord;
   #written: WrittenRecord | null;
   #snapshot: LiveSnapshot | null = null;
@@ -70,8 +60,6 @@ export class HeldRun {
   #position: number;
   #commitId: string;
   #inbox: InboxEvent[];
-  #receipts: Record<string, Receipt>;
-  #known = new Map<string, StoredOperation>();
   #delivered = 0;
   #conflicts = 0;
   #stopping = false;
@@ -92,7 +80,7 @@ export class HeldRun {
     this.#sequence = claim.facts.sequence;
     this.#position = claim.facts.position;
     this.#commitId = claim.facts.commitId;
-    this.#receipts = claim.facts.receipts;
+    this.#facts = new KnownFacts(claim.facts.receipts);
     this.#inbox = claim.inbox;
     this.#held = new HeldLease(context.clock, context.leaseMs, askedMs);
     this.#calls = new OpenCalls({
@@ -106,7 +94,7 @@ export class HeldRun {
     });
   }
 
-  /** Works the run until its lease is given back or lost. Rejects only when the store cannot be reached for long. */
+  /** Works until the lease is given back or lost. Rejects only when the store cannot be reached for long. */
   async work(): Promise<void> {
     try {
       this.#snapshot = restoreSnapshot(this.#agent.definition.durable, this.#record.machine, this.#record.invocations);
@@ -116,7 +104,7 @@ export class HeldRun {
       await this.#context.committed(this.runId, { dueInMs: null });
       return;
     }
-    await this.#holdBack();
+    await this.#setApart();
     while (!this.#over) {
       await this.#deliver();
       const choice = this.#choose();
@@ -144,26 +132,14 @@ export class HeldRun {
     this.#wake();
   }
 
-  /** Aborts what is under way; its outcome is settled as far as it is known. */
+  /** Aborts what is under way. */
   abort(): void {
     this.#calls.abortAll();
   }
 
-  /**
-   * A run whose claims end without a commit may be what kills its workers. It then waits under its lease, so that the
-   * others get on, and after many such claims it goes to a person.
-   */
-  async #holdBack(): Promise<void> {
+  async #setApart(): Promise<void> {
     const fruitless = this.#lease.fence - this.#record.committedFence - 1;
-    if (fruitless < SUSPICIOUS_CLAIMS) return;
-    const delayMs = Math.min(2 ** fruitless * 10, this.#context.leaseMs / 4);
-    this.#context.logger.warn('a run was claimed again and again without a commit', {
-      runId: this.runId,
-      claims: fruitless,
-      delayMs,
-    });
-    await this.#context.clock.sleep(delayMs);
-    if (fruitless < HOPELESS_CLAIMS) return;
+    if (!(await holdBack(this.#context, this.runId, fruitless))) return;
     const draft = this.#draft();
     draft.escalate('runaway', { message: `${fruitless} claims ended without a commit; the run may kill its workers.` });
     await this.#commit(draft, null);
@@ -173,7 +149,7 @@ export class HeldRun {
     return chooseItem({
       record: this.#record,
       inbox: this.#inbox,
-      receipts: this.#receipts,
+      receipts: this.#facts.receipts,
       hand: this.#calls.hand,
       calling: this.#calls.operationIds(),
       fence: this.#lease.fence,
@@ -186,7 +162,7 @@ export class HeldRun {
 
   #toReconcile(): RunRecord['operations'][string][] {
     if (this.#stopping) return [];
-    return toReconcile(this.#record, this.#receipts, this.#calls.operationIds(), this.#storeClock.nowMs());
+    return toReconcile(this.#record, this.#facts.receipts, this.#calls.operationIds(), this.#storeClock.nowMs());
   }
 
   #reconcile(operationId: string): void {
@@ -205,8 +181,8 @@ export class HeldRun {
         sequence: this.#sequence,
         position: this.#position,
         fence: this.#lease.fence,
-        receipts: this.#receipts,
-        known: this.#known,
+        receipts: this.#facts.receipts,
+        known: this.#facts.byKey,
         calling: this.#calls.operationIds(),
       },
       this.#storeClock.nowMs(),
@@ -281,7 +257,7 @@ export class HeldRun {
     if (calls > 0 || draft.calls.length > 0) return true;
     if (this.#stopping) return draft.record.outbox.length > 0;
     if (draft.record.outbox.length > 0 || this.#inbox.some((event) => event.position > draft.position)) return true;
-    return hasWorkNow(draft.record, this.#receipts, this.#lease.fence, this.#storeClock.nowMs());
+    return hasWorkNow(draft.record, this.#facts.receipts, this.#lease.fence, this.#storeClock.nowMs());
   }
 
   async #beforeCommit(ended: Ended | null): Promise<void> {
@@ -324,23 +300,10 @@ export class HeldRun {
     this.#storeClock.sync(result.nowMs);
     this.#held.renewed(sentMs);
     if (ended) this.#calls.hand.splice(this.#calls.hand.indexOf(ended), 1);
-    for (const [key, operation] of draft.learned) this.#learn(key, operation);
-    for (const closed of commit.closes) {
-      if (!this.#receipts[closed.operationId]) continue;
-      this.#receipts = { ...this.#receipts };
-      delete this.#receipts[closed.operationId];
-    }
+    for (const [key, operation] of draft.learned) this.#facts.learn(key, operation);
+    this.#facts.forget(commit.closes);
     for (const operationId of draft.aborts) this.#calls.abort(operationId);
     if (!('keepMs' in commit.lease)) this.#over = true;
-  }
-
-  /** Keeps what is known of the latest keys; an older one is found out again by a conflict. */
-  #learn(keyDigest: string, operation: StoredOperation): void {
-    this.#known.delete(keyDigest);
-    this.#known.set(keyDigest, operation);
-    if (this.#known.size <= 100) return;
-    const oldest = this.#known.keys().next().value;
-    if (oldest !== undefined) this.#known.delete(oldest);
   }
 
   #startCalls(draft: Draft, durable: boolean): void {
@@ -359,13 +322,10 @@ export class HeldRun {
     const { stored, operationId } = result;
     this.#storeClock.sync(result.nowMs);
     this.#inbox = result.inbox;
-    if (stored.key) this.#learn(stored.key.keyDigest, stored);
-    if (stored.receipt && this.#record.operations[operationId]) {
-      this.#receipts = { ...this.#receipts, [operationId]: stored.receipt };
-      if (result.on === 'receipt') {
-        const kept = this.#calls.hand.filter((ended) => operationIdOf(ended) !== operationId);
-        this.#calls.hand.splice(0, this.#calls.hand.length, ...kept);
-      }
+    this.#facts.take(result);
+    if (stored.receipt && result.on === 'receipt') {
+      const kept = this.#calls.hand.filter((ended) => operationIdOf(ended) !== operationId);
+      this.#calls.hand.splice(0, this.#calls.hand.length, ...kept);
     }
     this.#conflicts++;
     this.#context.logger.info('a commit met a stored fact', { runId: this.runId, on: result.on, operationId });

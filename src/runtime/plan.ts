@@ -1,12 +1,12 @@
 /** What a commit does about open operations: recover, check, attempt, withdraw; all before it is sent. */
 import type { Store } from '../persistence/store.ts';
-import type { Fault, Operation } from '../records.ts';
+import type { Fault, Json, Operation, Receipt } from '../records.ts';
 import { backoffMs } from '../tools/backoff.ts';
 import { askPolicy, type Policy } from '../tools/policy.ts';
 import type { RunInfo, ToolDefinition } from '../tools/tool.ts';
 import { isStopped, type Draft } from './draft.ts';
 import { windowEndMs, withdraw } from './operations.ts';
-import { needsHuman, pastDeadline } from './receipts.ts';
+import { needsHuman, pastDeadline, takeReceipt } from './receipts.ts';
 
 export interface PlanContext {
   policy: Policy;
@@ -83,7 +83,7 @@ async function planOne(draft: Draft, operation: Operation, context: PlanContext)
   if (!settling && pastDeadline(draft)) return;
   if (needsOwnCommit(draft, operation, tool)) return;
   if (!settling && !(await passes(draft, operation, tool, context))) return;
-  attempt(draft, operation, tool);
+  writeAttempt(draft, operation, tool);
 }
 
 /** The attempt of such an operation is written apart from its intent, so that "not called" stays distinguishable. */
@@ -145,6 +145,10 @@ async function reserved(draft: Draft, operation: Operation, context: PlanContext
   const { operationId } = operation;
   const { tenant, runId } = draft.record;
   const answer = await context.store.reserve({ tenant, key: operation.key, runId, intent: operation.intent });
+  if (answer.receipt?.outcome === 'succeeded') {
+    takeOwnersReceipt(draft, operation, answer.receipt, context);
+    return false;
+  }
   if (answer.owner === runId && answer.refused !== true) {
     if (operation.status === 'blocked') draft.moveOperation(operationId, 'unblock');
     return true;
@@ -159,11 +163,26 @@ async function reserved(draft: Draft, operation: Operation, context: PlanContext
   return false;
 }
 
-function attempt(draft: Draft, planned: Operation, tool: ToolDefinition): void {
+/** Another run has done the same action: its receipt is taken, unless it was done with other input. */
+function takeOwnersReceipt(draft: Draft, operation: Operation, receipt: Receipt, context: PlanContext): void {
+  const { operationId, joined } = operation;
+  if (receipt.inputDigest === operation.inputDigest) {
+    return takeReceipt(draft, { ...receipt, operationId }, { random: context.random(), stored: false });
+  }
+  withdraw(draft, operationId);
+  const error: Fault = {
+    code: 'DUPLICATE_OPERATION',
+    message: `Another run of the tenant has done tool '${operation.tool}' for the same key with other input.`,
+    details: { operationId, receipt: receipt as unknown as Json },
+  };
+  for (const invocationId of joined) draft.complete({ invocationId, error });
+}
+
+function writeAttempt(draft: Draft, planned: Operation, tool: ToolDefinition): void {
   const { operationId } = planned;
   const number = planned.attemptCount + 1;
   const settling = planned.status === 'unknown';
-  const operation = draft.moveOperation(operationId, 'attempt', {
+  draft.moveOperation(operationId, 'attempt', {
     attemptCount: number,
     attempts: [...planned.attempts.slice(-9), { attempt: number, fence: draft.base.fence, atMs: draft.nowMs }],
     // Inside the window of an earlier attempt that may still land, nothing this one says closes that one.

@@ -139,7 +139,7 @@ class Replay {
 
   #intend(entry: LedgerEntry): string | null {
     const tool = this.#agent.toolsByName.get(entry['tool'] as string);
-    if (!tool) return `tool '${String(entry['tool'])}' is not known`;
+    if (!tool) return `tool '${entry['tool'] as string}' is not known`;
     const { runId, record } = this.#run;
     const identity = operationIdentity({
       tenant: record?.tenant ?? '',
@@ -152,7 +152,7 @@ class Replay {
     const operationId = identity.identity.operationId(entry['generation'] as number);
     return operationId === entry['operationId']
       ? null
-      : `the intent gives operation ${operationId}, recorded ${String(entry['operationId'])}`;
+      : `the intent gives operation ${operationId}, recorded ${entry['operationId'] as string}`;
   }
 
   #receive(entry: LedgerEntry): string | null {

@@ -14,7 +14,7 @@ const WINDOWS: { point: CrashPoint; tool?: string }[] = [
   ]),
 ];
 
-describe.each(STORES)('on $name', (kind) => {
+describe.each(STORES)('R09 on $name', (kind) => {
   describe.each(['query', 'both', 'repeat', 'neither'] satisfies Recovery[])(
     'a tool that is recovered by %s',
     (recovery) => {

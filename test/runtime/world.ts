@@ -12,12 +12,13 @@ export const LEASE_MS = 300;
 
 export interface World<A extends AgentDefinition> {
   test: TestStore;
-  /** A runtime with a worker; with `freezeAt` everything stops for ever at that boundary. `leave`: never closed. */
+  /** A runtime with a worker; with `freezeAt` everything stops for ever at that boundary. `leave`: never closed; `idle`: no worker. */
   spawn(options?: {
     freezeAt?: { point: CrashPoint; tool?: string };
     store?: Store;
     policy?: Policy;
     leave?: boolean;
+    idle?: boolean;
   }): Spawned<A>;
   close(): Promise<void>;
 }
@@ -66,7 +67,7 @@ export function openWorld<A extends AgentDefinition>(kind: StoreKind, agents: re
             }
           : {}),
       });
-      pawl.work({ concurrency: 8 });
+      if (options.idle !== true) pawl.work({ concurrency: 8 });
       if (!freezeAt && options.leave !== true) alive.push(pawl);
       return { pawl, frozen };
     },

@@ -128,7 +128,8 @@ function keepable(child: NodeRecipe, index: number, parent: NodeRecipe['kind']):
 function toConfig(shape: Shape, building: Building): Record<string, Loose> {
   const { recipe, kind } = shape;
   const own = (list: ActionRecipe[]): Loose[] => list.flatMap((action) => toActions(action, building));
-  if (kind === 'final') return { type: 'final', entry: own(recipe.entry), output: ({ context }: Args) => ({ n: context.n }) };
+  if (kind === 'final')
+    return { type: 'final', entry: own(recipe.entry), output: ({ context }: Args) => ({ n: context.n }) };
   const edge = (transition: TransitionRecipe): Loose => toTransition(transition, building);
   const config: Record<string, Loose> = {
     entry: own(recipe.entry),
@@ -219,7 +220,7 @@ function toActions(recipe: ActionRecipe, building: Building): Loose[] {
       building.hasParent = true;
       return [sendParent({ type: 'UP', mark: recipe.mark })];
     case 'self':
-      return [sendTo(({ self }: Loose) => self, { type: 'D', x: recipe.mark })];
+      return [sendTo(({ self }: Loose) => self, { type: 'D', x: recipe.mark } as Loose)];
     case 'enqueue':
       return [enqueued(recipe)];
     default:
@@ -251,11 +252,21 @@ function kidActions(kind: 'spawn' | 'respawn' | 'stop' | 'flash' | 'tell' | 'tel
         }),
       ];
     case 'respawn':
-      return [stopChild(kid), spawnChild('job', { id: kid, input: ({ context }: Loose) => ({ again: context.n }) } as Loose), add];
+      return [
+        stopChild(kid),
+        spawnChild('job', { id: kid, input: ({ context }: Loose) => ({ again: context.n }) } as Loose),
+        add,
+      ];
     case 'stop':
       return [stopChild(kid), remove];
     case 'flash':
-      return [stopChild(kid), spawnChild('job', { id: kid } as Loose), sendTo(kid, { type: 'PING' }), stopChild(kid), remove];
+      return [
+        stopChild(kid),
+        spawnChild('job', { id: kid } as Loose),
+        sendTo(kid, { type: 'PING' }),
+        stopChild(kid),
+        remove,
+      ];
     case 'tell':
     case 'tellLater':
       return [

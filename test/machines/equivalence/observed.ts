@@ -45,7 +45,9 @@ export function netOf(ops: readonly Op[]): Net {
   const vanished = new Set<number>();
   ops.forEach((op, index) => {
     if (op.op !== 'stop') return;
-    const started = ops.findLastIndex((other, at) => at < index && other.op === 'start' && other.id === op.id && !vanished.has(at));
+    const started = ops.findLastIndex(
+      (other, at) => at < index && other.op === 'start' && other.id === op.id && !vanished.has(at),
+    );
     if (started < 0) return;
     ops.forEach((other, at) => {
       if (at < started || at > index) return;
@@ -55,7 +57,8 @@ export function netOf(ops: readonly Op[]): Net {
   });
   const last = (id: string | null, from: number): boolean =>
     id === null || !ops.some((op, at) => at > from && (op.op === 'arm' || op.op === 'cancel') && op.id === id);
-  const firstOn = (id: string): Op | undefined => ops.find((op) => (op.op === 'arm' || op.op === 'cancel') && op.id === id);
+  const firstOn = (id: string): Op | undefined =>
+    ops.find((op) => (op.op === 'arm' || op.op === 'cancel') && op.id === id);
   ops.forEach((op, index) => {
     if (vanished.has(index)) return;
     if (op.op === 'start') net.starts.push({ id: op.id, src: op.src, input: op.input });
@@ -63,7 +66,8 @@ export function netOf(ops: readonly Op[]): Net {
     if (op.op === 'send') net.sends.push({ to: op.to, event: op.event });
     if (op.op === 'emit') net.emits.push(op.event);
     if (op.op === 'log') net.logs.push({ label: op.label, value: op.value });
-    if (op.op === 'arm' && last(op.id, index)) net.arms.push({ id: op.id, delay: op.delay, event: op.event, to: op.to });
+    if (op.op === 'arm' && last(op.id, index))
+      net.arms.push({ id: op.id, delay: op.delay, event: op.event, to: op.to });
     if (op.op === 'cancel' && !net.disarms.includes(op.id)) {
       const own = op.id.startsWith('xstate.after.') && firstOn(op.id)?.op === 'arm';
       if (!own) net.disarms.push(op.id);

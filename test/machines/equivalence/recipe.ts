@@ -35,8 +35,7 @@ export interface NodeRecipe {
 }
 
 export type WalkStep =
-  | { kind: 'event'; event: number; payload: number }
-  | { kind: 'done' | 'fail' | 'stale' | 'timer'; which: number };
+  { kind: 'event'; event: number; payload: number } | { kind: 'done' | 'fail' | 'stale' | 'timer'; which: number };
 
 export const EVENTS = ['A', 'B', 'C', 'D'] as const;
 /** Raised inside the machine only. */
@@ -50,7 +49,10 @@ const small = fc.nat({ max: 3 });
 const target = fc.nat({ max: 40 });
 
 const action: fc.Arbitrary<ActionRecipe> = fc.oneof(
-  { weight: 4, arbitrary: fc.record({ kind: fc.constant('assign' as const), mark: fc.nat({ max: 9 }), inline: fc.boolean() }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({ kind: fc.constant('assign' as const), mark: fc.nat({ max: 9 }), inline: fc.boolean() }),
+  },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('raise' as const), event: fc.nat({ max: 1 }) }) },
   {
     weight: 3,
@@ -64,7 +66,10 @@ const action: fc.Arbitrary<ActionRecipe> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('cancel' as const), id: fc.nat({ max: 1 }) }) },
   {
     weight: 2,
-    arbitrary: fc.record({ kind: fc.constantFrom('emit' as const, 'log' as const, 'parent' as const, 'self' as const), mark: fc.nat({ max: 9 }) }),
+    arbitrary: fc.record({
+      kind: fc.constantFrom('emit' as const, 'log' as const, 'parent' as const, 'self' as const),
+      mark: fc.nat({ max: 9 }),
+    }),
   },
   {
     weight: 5,
@@ -139,7 +144,11 @@ export const walkRecipe: fc.Arbitrary<WalkStep[]> = fc.array(
   fc.oneof(
     {
       weight: 6,
-      arbitrary: fc.record({ kind: fc.constant('event' as const), event: fc.nat({ max: EVENTS.length - 1 }), payload: small }),
+      arbitrary: fc.record({
+        kind: fc.constant('event' as const),
+        event: fc.nat({ max: EVENTS.length - 1 }),
+        payload: small,
+      }),
     },
     { weight: 2, arbitrary: fc.record({ kind: fc.constant('done' as const), which: small }) },
     { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom('fail' as const, 'stale' as const), which: small }) },

@@ -1,0 +1,57 @@
+/** XState's exported pure functions, on a snapshot restored from its own JSON. */
+import { createActor, initialTransition, transition, type AnyMachineSnapshot, type AnyStateMachine } from 'xstate';
+import type { Json } from '../../../src/records.ts';
+import { netOf, type Observed, type Op } from './observed.ts';
+import { stateOf, type PersistedJson } from './persisted.ts';
+
+interface Reference {
+  id: string;
+}
+
+/** The observed macrostep and what to restore from for the next one. */
+export interface ExportedStep {
+  observed: Observed;
+  snapshot: AnyMachineSnapshot;
+}
+
+export function exportedInitial(machine: AnyStateMachine): ExportedStep {
+  const [snapshot, actions] = initialTransition(machine) as [AnyMachineSnapshot, ActionLike[]];
+  if (snapshot.status === 'error') throw snapshot.error;
+  return { snapshot, observed: { threw: false, state: stateOf(machine, snapshot), net: netOf(toOps(actions)) } };
+}
+
+export function exportedStep(machine: AnyStateMachine, json: PersistedJson, event: { type: string }): ExportedStep {
+  const before = createActor(machine, { snapshot: structuredClone(json) as never }).getSnapshot() as AnyMachineSnapshot;
+  const [snapshot, actions] = transition(machine, before, event) as [AnyMachineSnapshot, ActionLike[]];
+  return { snapshot, observed: { threw: false, state: stateOf(machine, snapshot), net: netOf(toOps(actions)) } };
+}
+
+// XState types the parameters of its own actions as unknown.
+// oxlint-disable-next-line typescript/no-explicit-any
+type ActionLike = { type: string; params: any; info: { self: Reference } };
+
+function toOps(actions: ActionLike[]): Op[] {
+  return actions.flatMap(({ type, params, info }): Op[] => {
+    const to = (target: Reference): string => (target === info.self ? 'self' : target.id);
+    switch (type) {
+      case 'xstate.spawnChild':
+        return [{ op: 'start', id: params.actorRef.id, src: params.src, input: params.input ?? null }];
+      case 'xstate.stopChild':
+        return params === undefined ? [] : [{ op: 'stop', id: params.id }];
+      case 'xstate.raise':
+        if (params.delay === undefined) return [];
+        return [{ op: 'arm', id: params.id ?? null, delay: params.delay, event: params.event, to: 'self' }];
+      case 'xstate.cancel':
+        return [{ op: 'cancel', id: params.sendId }];
+      case 'xstate.sendTo':
+        if (params.delay === undefined) return [{ op: 'send', to: to(params.to), event: params.event }];
+        return [{ op: 'arm', id: params.id ?? null, delay: params.delay, event: params.event, to: to(params.to) }];
+      case 'xstate.emit':
+        return [{ op: 'emit', event: params.event }];
+      case 'xstate.log':
+        return [{ op: 'log', label: params.label ?? null, value: params.value as Json }];
+      default:
+        throw new TypeError(`the reference does not know ${type}`);
+    }
+  });
+}

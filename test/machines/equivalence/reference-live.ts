@@ -1,0 +1,143 @@
+/** A running XState actor, restored from its own JSON for each event; its children are inert, its clock never ticks. */
+import {
+  createActor,
+  type AnyActorLogic,
+  type AnyActorRef,
+  type AnyMachineSnapshot,
+  type AnyStateMachine,
+} from 'xstate';
+import type { Json } from '../../../src/records.ts';
+import { netOf, type Observed, type Op } from './observed.ts';
+import { stateOf, type PersistedJson } from './persisted.ts';
+
+export interface LiveStep {
+  observed: Observed;
+  snapshot: AnyMachineSnapshot;
+  /** The microsteps XState took, for counting features. */
+  microsteps: Microstep[];
+}
+
+export interface Microstep {
+  event: { type: string };
+  transitions: {
+    eventType: string;
+    reenter: boolean;
+    source: { id: string };
+    target?: { type: string; id: string }[];
+  }[];
+}
+
+interface Recording {
+  on: boolean;
+  ops: Op[];
+  /** Whom each op of sending goes to. */
+  targets: Map<Op, unknown>;
+  /** Actors that run: XState skips the start of a child that the same macrostep stops, but sends to it all the same. */
+  running: Set<unknown>;
+  microsteps: Microstep[];
+}
+
+type Event = { type: string; [key: string]: unknown };
+// Members of the actor and its system that XState does not type.
+// oxlint-disable-next-line typescript/no-explicit-any
+type Internals = any;
+
+/** Starts the machine, or restores it and sends one event; then stops recording. */
+export function liveStep(source: AnyStateMachine, json: PersistedJson | null, event: Event | null): LiveStep {
+  const recording: Recording = { on: json === null, ops: [], targets: new Map(), running: new Set(), microsteps: [] };
+  const machine = source.provide({ actors: { job: recordingLogic(recording) } } as never);
+  const parent = createActor(idleLogic(), {
+    logger: (...args: unknown[]) => {
+      if (!recording.on) return;
+      const [label, value] = args.length > 1 ? args : [null, args[0]];
+      recording.ops.push({ op: 'log', label: label as string | null, value: value as Json });
+    },
+    inspect: (inspected) => {
+      if (!recording.on || inspected.type !== '@xstate.microstep') return;
+      recording.microsteps.push({ event: inspected.event, transitions: inspected._transitions as Internals });
+    },
+  }).start();
+  const actor = createActor(machine, {
+    id: 'self',
+    parent,
+    ...(json === null ? {} : { snapshot: structuredClone(json) as never }),
+  });
+  actor.subscribe({ error() {} });
+  intercept(actor, parent, recording);
+  actor.on('*' as never, (emitted: unknown) => {
+    if (recording.on) recording.ops.push({ op: 'emit', event: emitted as Json });
+  });
+  for (const child of [actor, parent, ...Object.values((actor.getSnapshot() as AnyMachineSnapshot).children)])
+    recording.running.add(child);
+  if (json === null)
+    for (const child of Object.values((actor.getSnapshot() as AnyMachineSnapshot).children))
+      recording.running.delete(child);
+  actor.start();
+  if (event !== null) {
+    recording.on = true;
+    (actor as Internals)._send(event);
+  }
+  const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
+  const threw =
+    snapshot.status === 'error' &&
+    !(event?.type.startsWith('xstate.error.') === true && snapshot.error === event['error']);
+  return {
+    snapshot,
+    microsteps: recording.microsteps,
+    observed: { threw, state: stateOf(source, snapshot), net: netOf(delivered(recording)) },
+  };
+}
+
+function delivered({ ops, targets, running }: Recording): Op[] {
+  return ops.filter((op) => !targets.has(op) || running.has(targets.get(op)));
+}
+
+function intercept(actor: AnyActorRef, parent: AnyActorRef, recording: Recording): void {
+  const system = actor.system as Internals;
+  const name = (target: AnyActorRef): string => (target === actor ? 'self' : target === parent ? 'parent' : target.id);
+  const record = (op: Op, target: unknown): void => {
+    recording.ops.push(op);
+    recording.targets.set(op, target);
+  };
+  system.scheduler.schedule = (_from: unknown, target: AnyActorRef, event: Json, delay: number, id?: string) => {
+    if (recording.on) record({ op: 'arm', id: id ?? null, delay, event, to: name(target) }, target);
+  };
+  system.scheduler.cancel = (_from: unknown, id: string) => {
+    if (recording.on) recording.ops.push({ op: 'cancel', id });
+  };
+  system.scheduler.cancelAll = () => {};
+  system._relay = (from: unknown, target: AnyActorRef, event: { type: string }) => {
+    const ended = target === parent && /^xstate\.(?:done|error)\.actor\./.test(event.type);
+    if (recording.on && from === actor && !ended)
+      record({ op: 'send', to: name(target), event: event as Json }, target);
+  };
+}
+
+function idleLogic(): AnyActorLogic {
+  return {
+    transition: (snapshot: unknown) => snapshot,
+    getInitialSnapshot: () => ({ status: 'active', output: undefined, error: undefined }),
+    getPersistedSnapshot: (snapshot: unknown) => snapshot,
+  } as AnyActorLogic;
+}
+
+function recordingLogic(recording: Recording): AnyActorLogic {
+  return {
+    ...idleLogic(),
+    getInitialSnapshot: (_scope: unknown, input: unknown) => ({
+      status: 'active',
+      output: undefined,
+      error: undefined,
+      input,
+    }),
+    start: (snapshot: { input?: Json }, scope: { id: string; self: { src: string } }) => {
+      recording.running.add(scope.self);
+      if (recording.on)
+        recording.ops.push({ op: 'start', id: scope.id, src: scope.self.src, input: snapshot.input ?? null });
+    },
+    transition: (snapshot: unknown, event: { type: string }, scope: { id: string }) => {
+      if (recording.on && event.type === 'xstate.stop') recording.ops.push({ op: 'stop', id: scope.id });
+      return snapshot;
+    },
+  } as unknown as AnyActorLogic;
+}
