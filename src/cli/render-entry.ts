@@ -39,8 +39,8 @@ function summaryOf(entry: LedgerEntry): string {
   switch (entry.kind) {
     case 'transitioned': {
       const event = entry['event'] as { type?: Json } | undefined;
-      const from =
-        entry['from'] === undefined || entry['from'] === null ? '' : `${stateText(entry['from'] as Json)} → `;
+      const before = (entry['from'] ?? '') as Json;
+      const from = before === '' ? '' : `${stateText(before)} → `;
       return `${textOf(event?.type)}: ${from}${stateText((entry['to'] ?? null) as Json)}`;
     }
     case 'intended':

@@ -10,7 +10,7 @@ export function stateText(value: Json): string {
 }
 
 function leavesOf(value: Json, prefix: string): string[] {
-  if (typeof value === 'string') return [prefix + value];
+  if (typeof value === 'string') return value === '' ? [] : [prefix + value];
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return [];
   return Object.entries(value).flatMap(([key, inner]) => {
     const below = leavesOf(inner, `${prefix}${key}.`);

@@ -1,6 +1,6 @@
 /** One command line: dispatch, help, exit code, and every error as text or JSON. Never rejects. */
 import { createRequire } from 'node:module';
-import { ERROR_CODES, isPawlError, messageOf, PawlError } from '../errors.ts';
+import { ERROR_CODES, isPawlError, messageOf, PawlError, type ErrorCode } from '../errors.ts';
 import { COMMANDS, COMMANDS_TO_COME } from './commands.ts';
 import { usage } from './flags.ts';
 import type { Io } from './io.ts';
@@ -60,10 +60,16 @@ function reportError(thrown: unknown, argv: readonly string[], io: Io): number {
   } else {
     const paint = paintFor(io, 'err');
     io.err(`${paint('red', `${code}`)}  ${printable(message)}\n`);
-    io.err(`${paint('dim', `fix: ${ERROR_CODES[code].fix}`)}\n`);
+    io.err(`${paint('dim', `fix: ${fixOf(code, argv)}`)}\n`);
   }
   if (io.env['PAWL_DEBUG'] !== undefined && thrown instanceof Error) io.err(`${thrown.stack ?? ''}\n`);
   return exitCode;
+}
+
+function fixOf(code: ErrorCode, argv: readonly string[]): string {
+  const { name } = splitCommand(argv);
+  const isKnown = COMMANDS.some((command) => command.name === name);
+  return code === 'USAGE' && isKnown ? `See \`pawl ${name} --help\`.` : ERROR_CODES[code].fix;
 }
 
 function unexpected(thrown: unknown): PawlError {

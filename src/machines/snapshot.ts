@@ -28,8 +28,16 @@ export function settleSnapshot(
     after.value = inDocumentOrder(machine.prepared.root, after.value as Json) as StateValue;
     after._nodes = activeNodes(machine.prepared.root, after.value as Json);
     after.tags = new Set(after._nodes.flatMap((node) => node.tags));
+    after.historyValue = withoutEmpty(after.historyValue);
   }
   return after;
+}
+
+/** A history that remembers nothing would enter nothing; a restore drops it, and then the default is entered. */
+function withoutEmpty(history: LiveSnapshot['historyValue']): LiveSnapshot['historyValue'] {
+  const entries = Object.entries(history);
+  const kept = entries.filter(([, nodes]) => nodes.length > 0);
+  return kept.length === entries.length ? history : Object.fromEntries(kept);
 }
 
 function stubChildren(children: Record<string, AnyActorRef | undefined>): Record<string, AnyActorRef> {

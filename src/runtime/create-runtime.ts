@@ -1,8 +1,7 @@
 /** createRuntime: agents and a store, put together. */
-import { createHash } from 'node:crypto';
 import { systemClock, systemIds, type Clock, type Ids } from '../clock.ts';
 import { PawlError } from '../errors.ts';
-import { digestOf } from '../json.ts';
+import { digestOf, sha256 } from '../json.ts';
 import { parseInput, type AgentDefinition } from '../machines/define-agent.ts';
 import type { ListFilter, Store } from '../persistence/store.ts';
 import type { Durability, Json, LedgerEntry } from '../records.ts';
@@ -111,7 +110,7 @@ class PawlRuntime {
         budget: options.budget ?? agent.definition.budget,
         subject: options.subject ?? null,
         labels: options.labels ?? {},
-        traceId: traceIdOf(options.traceparent) ?? createHash('sha256').update(runId).digest('hex').slice(0, 32),
+        traceId: traceIdOf(options.traceparent) ?? sha256(runId).slice(0, 32),
       },
       {
         commitId: this.#ids.next(),

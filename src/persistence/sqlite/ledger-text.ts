@@ -1,93 +1,14 @@
 /**
  * The text of one ledger row: all entries of a commit and the receipts it stored, without what can be told from the
- * row (run, indexes, most of sequence and time) and with each long string once. It is part of the stored format: the
- * lists below may only grow at their ends.
+ * row (run, indexes, most of sequence and time) and with each long string once.
  *
- * `[[receipt…], [entry…]]` · entry `[kind, sequence - base, atMs - base, fields, receipt of event.output?]` ·
- * receipt `[operationId, attempt, outcome, via, atMs - base, rest]`.
+ * `[[receipt…], [entry…]]`, where an entry is `[letters, value…, steps?, delayMs?]`: the letter of its kind, then one
+ * per field, the fields' values, and how far its sequence and time are from the row's. See `packEntry` for the marks
+ * that are no letters, `ledger-names.ts` for the letters.
  */
-import type { EntryCause, EntryKind, Json, JsonObject, LedgerEntry, NewEntry, Receipt } from '../../records.ts';
+import type { EntryCause, Json, JsonObject, LedgerEntry, NewEntry, Receipt } from '../../records.ts';
+import { fields, kinds, outcomes, vias } from './ledger-names.ts';
 import { PackedStrings, UnpackedStrings } from './packed-strings.ts';
-
-const FIELDS = [
-  'cause',
-  'eventId',
-  'invocationId',
-  'timerId',
-  'operationId',
-  'event',
-  'from',
-  'to',
-  'agentVersion',
-  'snapshotDigest',
-  'receipt',
-  'attempt',
-  'outcome',
-  'via',
-  'tool',
-  'input',
-  'generation',
-  'type',
-  'body',
-  'by',
-  'position',
-  'reason',
-  'message',
-  'status',
-  'output',
-  'dueAtMs',
-  'key',
-  'inputDigest',
-  'requestId',
-  'verdict',
-  'random',
-  'fence',
-] as const;
-const LETTERS = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ';
-const LETTER_OF = new Map<string, string>(FIELDS.map((name, index) => [name, LETTERS.charAt(index)]));
-const NAME_OF = new Map<string, string>(FIELDS.map((name, index) => [LETTERS.charAt(index), name]));
-
-/** Kinds that are not in the list are written by name. */
-const KINDS: readonly EntryKind[] = [
-  'started',
-  'accepted',
-  'refused',
-  'deferred',
-  'dropped',
-  'joined',
-  'withdrawn',
-  'blocked',
-  'conflict',
-  'compacted',
-  'transitioned',
-  'intended',
-  'attempted',
-  'received',
-  'reconciled',
-  'proposed',
-  'approval_requested',
-  'approval_decided',
-  'approval_invalidated',
-  'timer_armed',
-  'timer_fired',
-  'timer_cancelled',
-  'artifact',
-  'spent',
-  'stale',
-  'emitted',
-  'child_started',
-  'child_finished',
-  'migrated',
-  'cancel_requested',
-  'compensated',
-  'escalated',
-  'resolved',
-  'released',
-  'forked',
-  'finished',
-];
-const OUTCOMES: readonly Receipt['outcome'][] = ['succeeded', 'failed', 'not_executed', 'unknown'];
-const VIAS: readonly Receipt['via'][] = ['execute', 'reconcile', 'resolve'];
 
 /** What a row says beside its text. */
 export interface RowBase {
@@ -98,21 +19,21 @@ export interface RowBase {
   atMs: number;
 }
 
-type PackedReceipt = [
-  operationId: string,
-  attempt: number,
-  outcome: number | Receipt['outcome'],
-  via: number | Receipt['via'],
-  delayMs: number,
-  rest: ReceiptRest,
-];
 type ReceiptRest = Omit<Receipt, 'operationId' | 'attempt' | 'outcome' | 'via' | 'atMs'>;
-type PackedEntry = [number | EntryKind, number, number, JsonObject, number?];
+type PackedReceipt = [operationId: string, attempt: number, outcomeAndVia: string, delayMs: number, rest: ReceiptRest];
+type PackedEntry = [letters: string, ...values: Json[]];
 type PackedRow = [PackedReceipt[], PackedEntry[]];
+
+/** A name without a letter; its value is `[name, value]`. */
+const OTHER = '_';
+/** The receipt that this row holds at that place, together with the entry's operationId, attempt, outcome and via. */
+const WHOLE_RECEIPT = '+';
+/** An event `[place, event]` whose output is that of the receipt which this row holds there. */
+const EVENT_OF_RECEIPT = '!';
 
 /** The text of a row. `receipts` are those that it stores; entries that hold one of them refer to it. */
 export function packRow(
-  base: Omit<RowBase, 'runId' | 'first'>,
+  base: Pick<RowBase, 'sequence' | 'atMs'>,
   entries: readonly NewEntry[],
   receipts: readonly Receipt[],
 ): string {
@@ -148,18 +69,19 @@ function parseRow(text: string): PackedRow {
 
 function packReceipt(base: { atMs: number }, receipt: Receipt, strings: PackedStrings): PackedReceipt {
   const { operationId, attempt, outcome, via, atMs, ...rest } = receipt;
-  return [strings.pack(operationId), attempt, code(OUTCOMES, outcome), code(VIAS, via), atMs - base.atMs, { ...rest }];
+  const letters = `${outcomes.letterOf(outcome)}${vias.letterOf(via)}`;
+  return [strings.pack(operationId), attempt, letters, atMs - base.atMs, rest];
 }
 
 function unpackReceipt(base: { atMs: number }, packed: PackedReceipt, strings: UnpackedStrings): Receipt {
-  const [operationId, attempt, outcome, via, delay, rest] = packed;
+  const [operationId, attempt, letters, delayMs, rest] = packed;
   return {
     operationId: strings.unpack(operationId),
     attempt,
-    outcome: named(OUTCOMES, outcome),
-    via: named(VIAS, via),
+    outcome: outcomes.nameOf(letters.charAt(0)),
+    via: vias.nameOf(letters.charAt(1)),
     ...rest,
-    atMs: base.atMs + delay,
+    atMs: base.atMs + delayMs,
   };
 }
 
@@ -169,37 +91,122 @@ function packEntry(
   receipts: readonly Receipt[],
   strings: PackedStrings,
 ): PackedEntry {
-  const fields: JsonObject = {};
-  let outputOf = -1;
+  const whole = receipts.findIndex((receipt) => isWhole(receipt, entry));
+  const kind = kinds.letterOf(entry.kind);
+  const values: Json[] = kind === undefined ? [entry.kind] : [];
+  let letters = kind ?? OTHER;
+  const add = (letter: string, value: Json): void => {
+    letters += letter;
+    values.push(value);
+  };
   for (const [name, value] of Object.entries(fieldsOf(entry))) {
     if (value === undefined || name === 'sequence' || name === 'kind' || name === 'atMs') continue;
-    const short = LETTER_OF.get(name) ?? `_${name}`;
-    if (typeof value === 'string') fields[short] = strings.pack(value);
-    else if (!isObject(value)) fields[short] = value;
-    else if (name === 'cause') fields[short] = packCause(value, strings);
-    else if (name === 'receipt') fields[short] = receiptReference(value, receipts);
-    else if (name === 'event') {
-      outputOf = receipts.findIndex((receipt) => isObject(value['output']) && receipt.output === value['output']);
-      fields[short] = outputOf < 0 ? value : { ...value, output: 0 };
-    } else fields[short] = value;
+    if (whole >= 0 && OF_RECEIPT.has(name)) continue;
+    const letter = fields.letterOf(name);
+    if (letter === undefined) add(OTHER, [name, value]);
+    else if (typeof value === 'string') add(letter, strings.pack(value));
+    else if (!isObject(value)) add(letter, value);
+    else if (name === 'cause') add(letter, packCause(value, entry, strings));
+    else if (name === 'receipt') addReceipt(add, letter, value, receipts, whole);
+    else if (name === 'event') addEvent(add, letter, value, receipts);
+    else add(letter, value);
   }
-  const packed: PackedEntry = [code(KINDS, entry.kind), entry.sequence - base.sequence, entry.atMs - base.atMs, fields];
-  if (outputOf >= 0) packed.push(outputOf);
-  return packed;
+  const steps = entry.sequence - base.sequence;
+  const delayMs = entry.atMs - base.atMs;
+  if (steps !== 0 || delayMs !== 0) values.push(steps);
+  if (delayMs !== 0) values.push(delayMs);
+  return [letters, ...values];
 }
 
-function packCause(cause: JsonObject, strings: PackedStrings): Json {
-  const packed: { [field: string]: Json } = {};
-  for (const [name, id] of Object.entries(cause)) {
-    if (typeof id === 'string') packed[LETTER_OF.get(name) ?? `_${name}`] = strings.pack(id);
-  }
-  return packed;
+const OF_RECEIPT: ReadonlySet<string> = new Set(['operationId', 'attempt', 'outcome', 'via']);
+
+/** Whether the entry holds this very object and says the same of it: as the runtime writes `received`. */
+function isWhole(receipt: Receipt, entry: NewEntry): boolean {
+  return (
+    entry['receipt'] === receipt &&
+    entry['operationId'] === receipt.operationId &&
+    entry['attempt'] === receipt.attempt &&
+    entry['outcome'] === receipt.outcome &&
+    entry['via'] === receipt.via
+  );
 }
 
-/** A number in the place of a receipt that this row stores: the same object, as the runtime hands it over. */
-function receiptReference(value: JsonObject, receipts: readonly unknown[]): Json {
+type Add = (letter: string, value: Json) => void;
+
+function addReceipt(add: Add, letter: string, value: JsonObject, receipts: readonly unknown[], whole: number): void {
+  if (whole >= 0) return add(WHOLE_RECEIPT, whole);
   const place = receipts.indexOf(value);
-  return place < 0 ? value : place;
+  add(letter, place < 0 ? value : place);
+}
+
+/** A completion's event holds the very output of the receipt it was made from. */
+function addEvent(add: Add, letter: string, value: JsonObject, receipts: readonly Receipt[]): void {
+  const output = value['output'];
+  const place = isObject(output) ? receipts.findIndex((receipt) => receipt.output === output) : -1;
+  if (place < 0) add(letter, value);
+  else add(EVENT_OF_RECEIPT, [place, { ...value, output: 0 }]);
+}
+
+/** 0 when it only repeats the entry's operation. */
+function packCause(cause: JsonObject, entry: NewEntry, strings: PackedStrings): Json {
+  const names = Object.keys(cause).filter((name) => typeof cause[name] === 'string');
+  if (names.length === 1 && names[0] === 'operationId' && cause['operationId'] === entry['operationId']) return 0;
+  const letters = names.map((name) => fields.letterOf(name) ?? OTHER).join('');
+  return [letters, ...names.map((name) => strings.pack(String(cause[name])))];
+}
+
+function unpackEntry(
+  base: RowBase,
+  packed: PackedEntry,
+  place: number,
+  receipts: readonly Receipt[],
+  strings: UnpackedStrings,
+): LedgerEntry {
+  const [letters, ...values] = packed;
+  let next = 0;
+  const take = (): Json => known(values[next++]);
+  const kindLetter = letters.charAt(0);
+  const kind = kindLetter === OTHER ? otherKind(take()) : kinds.nameOf(kindLetter);
+  const entry: LedgerEntry = { runId: base.runId, index: base.first + place, sequence: 0, kind, atMs: 0 };
+  for (const letter of letters.slice(1)) {
+    const value = take();
+    if (letter === OTHER) {
+      const [name, other] = listOf(value);
+      entry[String(name)] = known(other);
+    } else if (letter === WHOLE_RECEIPT) {
+      const receipt = known(receipts[Number(value)]);
+      const { operationId, attempt, outcome, via } = receipt;
+      Object.assign(entry, { operationId, attempt, outcome, via, receipt });
+    } else if (letter === EVENT_OF_RECEIPT) {
+      const [at, event] = listOf(value);
+      const output = known(receipts[Number(at)]).output;
+      entry['event'] = isObject(event) ? { ...event, output } : event;
+    } else {
+      const name = fields.nameOf(letter);
+      if (typeof value === 'string') entry[name] = strings.unpack(value);
+      else if (name === 'cause') entry.cause = value === 0 ? {} : unpackCause(listOf(value), strings);
+      else if (name === 'receipt' && typeof value === 'number') entry[name] = known(receipts[value]);
+      else entry[name] = value;
+    }
+  }
+  if (entry.cause && Object.keys(entry.cause).length === 0) {
+    entry.cause = { operationId: String(entry['operationId']) };
+  }
+  entry.sequence = base.sequence + Number(values[next++] ?? 0);
+  entry.atMs = base.atMs + Number(values[next] ?? 0);
+  return entry;
+}
+
+function unpackCause([letters, ...ids]: readonly Json[], strings: UnpackedStrings): EntryCause {
+  const names = [...String(letters)].map((letter) => fields.nameOf(letter));
+  const cause: EntryCause = Object.fromEntries(names.map((name, at) => [name, strings.unpack(String(ids[at]))]));
+  return cause;
+}
+
+/** A kind that the list of letters does not have. */
+function otherKind(name: Json): LedgerEntry['kind'];
+function otherKind(name: Json): Json {
+  return name;
 }
 
 /** The fields of an entry are strict JSON; their declared type also admits the interfaces of the records. */
@@ -212,49 +219,9 @@ function isObject(value: Json | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function unpackEntry(
-  base: RowBase,
-  packed: PackedEntry,
-  place: number,
-  receipts: readonly Receipt[],
-  strings: UnpackedStrings,
-): LedgerEntry {
-  const [kind, steps, delay, fields, outputOf] = packed;
-  const entry: LedgerEntry = {
-    runId: base.runId,
-    index: base.first + place,
-    sequence: base.sequence + steps,
-    kind: named(KINDS, kind),
-    atMs: base.atMs + delay,
-  };
-  for (const [short, value] of Object.entries(fields)) {
-    const name = short.startsWith('_') ? short.slice(1) : known(NAME_OF.get(short));
-    if (typeof value === 'string') entry[name] = strings.unpack(value);
-    else if (name === 'cause' && isObject(value)) entry.cause = unpackCause(value, strings);
-    else if (name === 'receipt' && typeof value === 'number') entry[name] = known(receipts[value]);
-    else if (name === 'event' && outputOf !== undefined && isObject(value)) {
-      entry[name] = { ...value, output: known(receipts[outputOf]).output };
-    } else entry[name] = value;
-  }
-  return entry;
-}
-
-function unpackCause(packed: JsonObject, strings: UnpackedStrings): EntryCause {
-  const pairs = Object.entries(packed).map(([short, id]) => [
-    short.startsWith('_') ? short.slice(1) : known(NAME_OF.get(short)),
-    typeof id === 'string' ? strings.unpack(id) : id,
-  ]);
-  const cause: EntryCause = Object.fromEntries(pairs);
-  return cause;
-}
-
-function code<T extends string>(names: readonly T[], name: T): number | T {
-  const place = names.indexOf(name);
-  return place < 0 ? name : place;
-}
-
-function named<T extends string>(names: readonly T[], packed: number | T): T {
-  return typeof packed === 'number' ? known(names[packed]) : packed;
+function listOf(value: Json): readonly Json[] {
+  if (Array.isArray(value)) return value;
+  throw new TypeError('the ledger row was not written by this version or is damaged');
 }
 
 function known<T>(value: T | undefined): T {

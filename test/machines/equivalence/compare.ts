@@ -4,6 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { AnyStateMachine } from 'xstate';
+import { classify, possibleEvents, type Classification } from '../../../src/machines/classify.ts';
 import { createDurableMachine, type DurableMachine } from '../../../src/machines/durable-machine.ts';
 import type { Effect } from '../../../src/machines/effects.ts';
 import { restoreSnapshot, toMachineState } from '../../../src/machines/snapshot.ts';
@@ -12,7 +13,7 @@ import type { LiveSnapshot, Step, StepAt } from '../../../src/machines/step.ts';
 import type { Fault, Invocation, Json } from '../../../src/records.ts';
 import { isPawlError } from '../../../src/errors.ts';
 import { buildMachine } from './build-machine.ts';
-import { countFeatures, type Features } from './features.ts';
+import { countCollapsed, countFeatures, type Features } from './features.ts';
 import type { Net, State } from './observed.ts';
 import { inDocumentOrder, persist, withoutChild, type PersistedJson } from './persisted.ts';
 import { EVENTS, type MachineRecipe, type WalkStep } from './recipe.ts';
@@ -117,6 +118,8 @@ function advance(walk: Advance): PersistedJson {
   const event = input.kind === 'event' ? input.event : completionEvent(input);
   const at: StepAt = { runId: 'run', sequence: ours.sequence + 1, atMs: 0 };
   const restored = restore(machine, ours);
+  const verdict = checkVerdict(machine, restored, input, place);
+  if (verdict === 'guard_rejected' || verdict === 'forbidden') features[verdict]++;
   const untouched = JSON.stringify(toMachineState(machine, ours.warm));
   const ourStep = attempt(() => run(functions, machine, ours.warm, input, at));
   const again = attempt(() => run(functions, machine, restored, input, at));
@@ -134,6 +137,7 @@ function advance(walk: Advance): PersistedJson {
   }
   if (live.observed.threw) throw new Difference(`${place}: only the live actor threw: ${String(live.snapshot.error)}`);
   const { step } = ourStep;
+  if (step.applied !== (verdict === 'legal')) throw new Difference(`${place}: applied ${step.applied} but ${verdict}`);
   if (input.kind === 'event' && !step.applied && step.snapshot !== ours.warm) {
     throw new Difference(`${place}: not applied, but another snapshot`);
   }
@@ -144,6 +148,7 @@ function advance(walk: Advance): PersistedJson {
   const net = carryOut(ours, step.effects, ours.sequence);
   expectEqual(`${place}: ours and live`, { state: ourState(machine, ours), net }, pick(live));
   if (exported !== null) {
+    if ('step' in exported) countCollapsed(features, exported.step);
     if ('error' in exported) throw new Difference(`${place}: only the exported function threw: ${exported.error}`);
     expectEqual(`${place}: ours and exported`, { state: ourState(machine, ours), net }, pick(exported.step));
   }

@@ -14,7 +14,7 @@ test(
   () => {
     const features = noFeatures();
     fc.assert(
-      fc.property(machineRecipe, walkRecipe, (recipe, walk) => compareWalk(recipe as never, walk, features)),
+      fc.property(machineRecipe, walkRecipe, (recipe, walk) => compareWalk(recipe, walk, features)),
       { seed: SEED, numRuns: WALKS, verbose: 0 },
     );
     report(features);

@@ -1,11 +1,12 @@
 /** Which features a walk really took, counted from the live actor's microsteps and the step's effects. */
 import type { LiveSnapshot, Step } from '../../../src/machines/step.ts';
+import type { ExportedStep } from './reference-exported.ts';
 import type { LiveStep } from './reference-live.ts';
 
 const NAMES = [
   'applied',
   'refused',
-  'payload guard said no',
+  'guard_rejected',
   'threw',
   'staleRefused',
   'nested target',
@@ -53,6 +54,15 @@ interface Taken {
   before: LiveSnapshot;
   step: Step;
   input: { type: string };
+}
+
+/** What vanished because one macrostep did and undid it. */
+export function countCollapsed(features: Features, { ops, flashed }: Pick<ExportedStep, 'ops' | 'flashed'>): void {
+  if (flashed > 0) features['child started and stopped at once']++;
+  const undone = ops.some(
+    (op, at) => op.op === 'arm' && ops.slice(at).some((later) => later.op === 'cancel' && later.id === op.id),
+  );
+  if (undone) features['timer armed and cancelled at once']++;
 }
 
 export function countFeatures(features: Features, live: LiveStep, taken: Taken | null): void {

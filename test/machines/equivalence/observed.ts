@@ -39,21 +39,19 @@ export interface Observed {
   net: Net;
 }
 
-/** Collapses what was asked for: the same rules as the step's, written a second time from the sentence that states them. */
-export function netOf(ops: readonly Op[]): Net {
+/**
+ * Collapses what was asked for: the same rules as the step's, written a second time from the sentence that states them.
+ * `undelivered` are sends to children that never ran; each reference knows them by object identity.
+ */
+export function netOf(ops: readonly Op[], undelivered: ReadonlySet<Op> = new Set()): Net {
   const net: Net = { stops: [], disarms: [], starts: [], arms: [], sends: [], emits: [], logs: [] };
-  const vanished = new Set<number>();
+  const vanished = new Set(ops.flatMap((op, index) => (undelivered.has(op) ? [index] : [])));
   ops.forEach((op, index) => {
     if (op.op !== 'stop') return;
     const started = ops.findLastIndex(
       (other, at) => at < index && other.op === 'start' && other.id === op.id && !vanished.has(at),
     );
-    if (started < 0) return;
-    ops.forEach((other, at) => {
-      if (at < started || at > index) return;
-      const toIt = (other.op === 'send' || other.op === 'arm') && other.to === op.id;
-      if (at === started || at === index || toIt) vanished.add(at);
-    });
+    if (started >= 0) vanished.add(started).add(index);
   });
   const last = (id: string | null, from: number): boolean =>
     id === null || !ops.some((op, at) => at > from && (op.op === 'arm' || op.op === 'cancel') && op.id === id);

@@ -42,7 +42,9 @@ export function stateOf(machine: AnyStateMachine, snapshot: AnyMachineSnapshot):
     value: inDocumentOrder(machine.root, restored.value as Json),
     context: json['context'] as Json,
     history: Object.fromEntries(
-      Object.entries(json.historyValue).map(([id, nodes]) => [id, nodes.map((node) => node.id).toSorted()]),
+      Object.entries(json.historyValue)
+        .filter(([, nodes]) => nodes.length > 0)
+        .map(([id, nodes]) => [id, nodes.map((node) => node.id).toSorted()]),
     ),
     status: json['status'] as string,
     output: (json['output'] ?? null) as Json,

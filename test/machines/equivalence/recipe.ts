@@ -59,7 +59,7 @@ const action: fc.Arbitrary<ActionRecipe> = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant('later' as const),
       event: fc.nat({ max: 1 }),
-      id: fc.option(fc.nat({ max: 1 }), { freq: 3 }),
+      id: fc.oneof(fc.constant(null), fc.nat({ max: 1 }), fc.nat({ max: 1 })),
       delay: fc.nat({ max: 2 }),
     }),
   },
@@ -98,47 +98,53 @@ const action: fc.Arbitrary<ActionRecipe> = fc.oneof(
 
 const actions = fc.array(action, { maxLength: 2, size: 'max' });
 
+function maybe<T>(some: number, none: number, arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | null> {
+  return fc.oneof({ weight: none, arbitrary: fc.constant(null) }, { weight: some, arbitrary });
+}
+
 const transition: fc.Arbitrary<TransitionRecipe> = fc.record({
   event: fc.nat({ max: EVENTS.length + RAISED.length - 1 }),
   guard: fc.nat({ max: GUARD_COUNT * 2 }),
-  target: fc.option(target, { freq: 6 }),
+  target: maybe(5, 1, target),
   reenter: fc.nat({ max: 3 }).map((number) => number === 0),
   actions,
 });
 
 function node(depth: number): fc.Arbitrary<NodeRecipe> {
   const leaf = depth === 0;
-  return fc.record({
-    kind: leaf
-      ? fc.constantFrom('atomic' as const, 'atomic' as const, 'final' as const)
-      : fc.constantFrom('compound' as const, 'compound' as const, 'parallel' as const, 'atomic' as const),
+  const kinds = leaf
+    ? (['atomic', 'atomic', 'final'] as const)
+    : (['compound', 'compound', 'compound', 'parallel', 'parallel', 'atomic', 'final'] as const);
+  return fc.record<NodeRecipe>({
+    kind: fc.constantFrom<NodeRecipe['kind'][]>(...kinds),
     children: leaf ? fc.constant([]) : fc.array(node(depth - 1), { minLength: 2, maxLength: 3, size: 'max' }),
     history: fc.constantFrom('none' as const, 'shallow' as const, 'deep' as const),
     on: fc.array(transition, { minLength: 1, maxLength: 3, size: 'max' }),
-    forbid: fc.option(fc.nat({ max: EVENTS.length - 1 }), { freq: 1, nil: null }).map((event) => (leaf ? event : null)),
-    always: fc.option(transition, { freq: 1 }),
-    after: fc.option(fc.record({ delay: fc.nat({ max: 3 }), transition }), { freq: 1 }),
-    invoke: fc.option(
-      fc.record({
-        done: fc.option(transition, { freq: 4 }),
-        error: fc.option(transition, { freq: 4 }),
-        greet: fc.boolean(),
-      }),
-      { freq: 1 },
+    forbid: maybe(1, 5, fc.nat({ max: EVENTS.length - 1 })),
+    always: maybe(1, 7, transition),
+    after: maybe(1, 3, fc.record({ delay: fc.nat({ max: 3 }), transition })),
+    invoke: maybe(
+      1,
+      2,
+      fc.record({ done: maybe(4, 1, transition), error: maybe(4, 1, transition), greet: fc.boolean() }),
     ),
-    onDone: fc.option(transition, { freq: 2 }),
+    onDone: maybe(1, 1, transition),
     entry: actions,
     exit: actions,
     tagged: fc.boolean(),
   });
 }
 
-/** The root's children; the root is compound or parallel. */
-export const machineRecipe = fc.record({
+export interface MachineRecipe {
+  parallel: boolean;
+  root: NodeRecipe;
+}
+
+/** The root is compound or parallel, whatever its own kind says. */
+export const machineRecipe: fc.Arbitrary<MachineRecipe> = fc.record({
   parallel: fc.nat({ max: 4 }).map((number) => number === 0),
   root: node(3),
 });
-export type MachineRecipe = { parallel: boolean; root: NodeRecipe };
 
 export const walkRecipe: fc.Arbitrary<WalkStep[]> = fc.array(
   fc.oneof(

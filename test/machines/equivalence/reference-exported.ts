@@ -12,46 +12,68 @@ interface Reference {
 export interface ExportedStep {
   observed: Observed;
   snapshot: AnyMachineSnapshot;
+  /** Before collapsing. */
+  ops: Op[];
+  /** Children that started and stopped within the macrostep. */
+  flashed: number;
 }
 
 export function exportedInitial(machine: AnyStateMachine): ExportedStep {
   const [snapshot, actions] = initialTransition(machine) as [AnyMachineSnapshot, ActionLike[]];
   if (snapshot.status === 'error') throw snapshot.error;
-  return { snapshot, observed: { threw: false, state: stateOf(machine, snapshot), net: netOf(toOps(actions)) } };
+  return observe(machine, snapshot, actions);
 }
 
 export function exportedStep(machine: AnyStateMachine, json: PersistedJson, event: { type: string }): ExportedStep {
   const before = createActor(machine, { snapshot: structuredClone(json) as never }).getSnapshot() as AnyMachineSnapshot;
   const [snapshot, actions] = transition(machine, before, event) as [AnyMachineSnapshot, ActionLike[]];
-  return { snapshot, observed: { threw: false, state: stateOf(machine, snapshot), net: netOf(toOps(actions)) } };
+  return observe(machine, snapshot, actions);
 }
 
 // XState types the parameters of its own actions as unknown.
 // oxlint-disable-next-line typescript/no-explicit-any
 type ActionLike = { type: string; params: any; info: { self: Reference } };
 
-function toOps(actions: ActionLike[]): Op[] {
-  return actions.flatMap(({ type, params, info }): Op[] => {
-    const to = (target: Reference): string => (target === info.self ? 'self' : target.id);
-    switch (type) {
-      case 'xstate.spawnChild':
-        return [{ op: 'start', id: params.actorRef.id, src: params.src, input: params.input ?? null }];
-      case 'xstate.stopChild':
-        return params === undefined ? [] : [{ op: 'stop', id: params.id }];
-      case 'xstate.raise':
-        if (params.delay === undefined) return [];
-        return [{ op: 'arm', id: params.id ?? null, delay: params.delay, event: params.event, to: 'self' }];
-      case 'xstate.cancel':
-        return [{ op: 'cancel', id: params.sendId }];
-      case 'xstate.sendTo':
-        if (params.delay === undefined) return [{ op: 'send', to: to(params.to), event: params.event }];
-        return [{ op: 'arm', id: params.id ?? null, delay: params.delay, event: params.event, to: to(params.to) }];
-      case 'xstate.emit':
-        return [{ op: 'emit', event: params.event }];
-      case 'xstate.log':
-        return [{ op: 'log', label: params.label ?? null, value: params.value as Json }];
-      default:
-        throw new TypeError(`the reference does not know ${type}`);
-    }
+function observe(machine: AnyStateMachine, snapshot: AnyMachineSnapshot, actions: ActionLike[]): ExportedStep {
+  const ofType = (type: string): ActionLike[] => actions.filter((action) => action.type === type);
+  const started = new Set(ofType('xstate.spawnChild').map(({ params }) => params.actorRef as unknown));
+  const flashed = new Set(
+    ofType('xstate.stopChild').flatMap(({ params }) => (started.has(params) ? [params as unknown] : [])),
+  );
+  const undelivered = new Set<Op>();
+  const ops = actions.flatMap((action) => {
+    const made = toOps(action);
+    if (action.type === 'xstate.sendTo' && flashed.has(action.params.to)) for (const op of made) undelivered.add(op);
+    return made;
   });
+  return {
+    snapshot,
+    flashed: flashed.size,
+    ops,
+    observed: { threw: false, state: stateOf(machine, snapshot), net: netOf(ops, undelivered) },
+  };
+}
+
+function toOps({ type, params, info }: ActionLike): Op[] {
+  const to = (target: Reference): string => (target === info.self ? 'self' : target.id);
+  switch (type) {
+    case 'xstate.spawnChild':
+      return [{ op: 'start', id: params.actorRef.id, src: params.src, input: params.input ?? null }];
+    case 'xstate.stopChild':
+      return params === undefined ? [] : [{ op: 'stop', id: params.id }];
+    case 'xstate.raise':
+      if (params.delay === undefined) return [];
+      return [{ op: 'arm', id: params.id ?? null, delay: params.delay, event: params.event, to: 'self' }];
+    case 'xstate.cancel':
+      return [{ op: 'cancel', id: params.sendId }];
+    case 'xstate.sendTo':
+      if (params.delay === undefined) return [{ op: 'send', to: to(params.to), event: params.event }];
+      return [{ op: 'arm', id: params.id ?? null, delay: params.delay, event: params.event, to: to(params.to) }];
+    case 'xstate.emit':
+      return [{ op: 'emit', event: params.event }];
+    case 'xstate.log':
+      return [{ op: 'log', label: params.label ?? null, value: params.value as Json }];
+    default:
+      throw new TypeError(`the reference does not know ${type}`);
+  }
 }

@@ -84,12 +84,12 @@ export function liveStep(source: AnyStateMachine, json: PersistedJson | null, ev
   return {
     snapshot,
     microsteps: recording.microsteps,
-    observed: { threw, state: stateOf(source, snapshot), net: netOf(delivered(recording)) },
+    observed: { threw, state: stateOf(source, snapshot), net: netOf(recording.ops, undelivered(recording)) },
   };
 }
 
-function delivered({ ops, targets, running }: Recording): Op[] {
-  return ops.filter((op) => !targets.has(op) || running.has(targets.get(op)));
+function undelivered({ ops, targets, running }: Recording): Set<Op> {
+  return new Set(ops.filter((op) => targets.has(op) && !running.has(targets.get(op))));
 }
 
 function intercept(actor: AnyActorRef, parent: AnyActorRef, recording: Recording): void {
