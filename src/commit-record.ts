@@ -31,6 +31,8 @@ export interface OperationKey {
   operationId: string;
   generation: number;
   inputDigest: string;
+  /** Of an operation that is opened or reopened: attempts known to have been made. `conflict` if others are stored. */
+  attempts?: number;
 }
 
 export interface ClosedOperation {

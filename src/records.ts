@@ -205,8 +205,10 @@ export interface Operation {
   soft: boolean;
   /** Attempts that ended without an effect, against `retry.maxAttempts`. */
   tries: number;
-  /** Attempts whose worker went away before an answer was stored. */
+  /** Attempts whose worker went away before an answer was stored; they use up no try. */
   crashes: number;
+  /** The latest attempt is one of them. */
+  orphaned: boolean;
   reconciles: number;
   /** When the outcome first became unknown; `reconcileForMs` runs from here. */
   unknownSinceMs: number | null;

@@ -36,8 +36,8 @@ export function createPaymentClient(paymentUrl: string): PaymentClient {
     async refund({ operationId, holdMs, ...body }, signal) {
       const headers: Record<string, string> = { 'content-type': 'application/json', 'idempotency-key': operationId };
       if (holdMs > 0) headers['x-crash-hold'] = String(holdMs);
-      const init = { method: 'POST', headers, body: JSON.stringify(body), signal };
-      return accepted.parse(acceptedBody(await callProvider(`${paymentUrl}/refunds`, init)));
+      const call = { method: 'POST', headers, body: JSON.stringify(body), signal } as const;
+      return accepted.parse(acceptedBody(await callProvider(`${paymentUrl}/refunds`, call)));
     },
     async refundById(refundId, signal) {
       return refund.nullable().parse(await read(`/refunds/${encodeURIComponent(refundId)}`, signal));

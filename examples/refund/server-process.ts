@@ -59,5 +59,7 @@ export async function serve(servers: Server[], close: () => void): Promise<void>
   process.once('SIGTERM', end);
   process.once('SIGINT', end);
   process.once('disconnect', end);
+  // The parent may be gone before anybody listened.
+  if (process.send && !process.connected) end();
   process.stdout.write(`ready ${ports.join(' ')}\n`);
 }

@@ -65,7 +65,7 @@ function attempted(run: StoredRun, operation: Operation, named: string): string[
       return [may, askProvider(operationId)];
     case 'repeat':
       return [may, repeatSameId(operationId)];
-    case 'human':
+    default:
       return [
         may,
         'The provider can neither be asked nor given it twice: if the worker that called it is gone, a person has to find out what happened, and must not repeat it before.',
@@ -88,7 +88,7 @@ function outcomeUnknown(run: StoredRun, operation: Operation, named: string): st
       ];
     case 'repeat':
       return [may, repeatSameId(operationId, notBefore(run, operation))];
-    case 'human':
+    default:
       return [may, `A person has to say what happened: ${resolveCommand(run.runId, operation)}`];
   }
 }

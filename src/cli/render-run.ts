@@ -2,11 +2,11 @@
 import type { RunView } from '../runtime/view.ts';
 import type { Paint } from './paint.ts';
 import { printable } from './render-table.ts';
-import { jsonText, stateText, STATUS_TEXT, statusColour, timeText } from './render-value.ts';
+import { jsonText, stateText, STATUS_COLOUR, STATUS_TEXT, timeText } from './render-value.ts';
 
 export function renderRun(view: RunView, paint: Paint): string {
   const rows: [string, string][] = [
-    ['status', paint(statusColour(view.status), STATUS_TEXT[view.status])],
+    ['status', paint(STATUS_COLOUR[view.status], STATUS_TEXT[view.status])],
     ['agent', `${view.agent}@${view.agentVersion}`],
     ['goal', view.goal],
     ['state', stateText(view.state)],

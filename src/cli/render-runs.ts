@@ -2,7 +2,7 @@
 import type { RunView } from '../runtime/view.ts';
 import type { Paint } from './paint.ts';
 import { renderTable } from './render-table.ts';
-import { distanceText, stateText, STATUS_TEXT, statusColour } from './render-value.ts';
+import { distanceText, stateText, STATUS_COLOUR, STATUS_TEXT } from './render-value.ts';
 
 export function renderRuns(
   { runs, cursor }: { runs: readonly RunView[]; cursor: string | null },
@@ -14,7 +14,7 @@ export function renderRuns(
     [
       { title: 'RUN', text: ({ runId }) => runId, minWidth: 16 },
       { title: 'AGENT', text: ({ agent, agentVersion }) => `${agent}@${agentVersion}`, minWidth: 8 },
-      { title: 'STATUS', text: ({ status }) => STATUS_TEXT[status], colour: ({ status }) => statusColour(status) },
+      { title: 'STATUS', text: ({ status }) => STATUS_TEXT[status], colour: ({ status }) => STATUS_COLOUR[status] },
       { title: 'STATE', text: ({ state }) => stateText(state), minWidth: 10 },
       { title: 'SEQ', text: ({ sequence }) => String(sequence), align: 'right' },
       { title: 'UPDATED', text: ({ updatedAtMs }) => distanceText(updatedAtMs, nowMs) },

@@ -61,7 +61,7 @@ function pad(text: string, width: number, right: boolean, isLast: boolean): stri
 
 /** Cuts a text to `width` characters, the last of them an ellipsis. */
 export function shorten(text: string, width: number): string {
-  const characters = [...text];
+  const characters = Array.from(text);
   return characters.length <= width ? text : `${characters.slice(0, Math.max(0, width - 1)).join('')}…`;
 }
 
@@ -95,7 +95,7 @@ export function printable(text: string): string {
 }
 
 function lengthOf(text: string): number {
-  return [...text].length;
+  return Array.from(text).length;
 }
 
 function sum(widths: readonly number[]): number {

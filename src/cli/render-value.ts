@@ -27,16 +27,17 @@ export function timeText(atMs: number): string {
 /** How far a time lies from `nowMs`: `in 3 s`, `2 h ago`. */
 export function distanceText(atMs: number, nowMs: number): string {
   const awayMs = Math.abs(atMs - nowMs);
-  const [size, unit] = UNITS.find(([unitMs]) => awayMs >= unitMs) ?? [1, 'ms'];
-  const shown = `${Math.round(awayMs / size)} ${unit}`;
+  const [, unitMs, unit] = UNITS.find(([fromMs]) => awayMs >= fromMs) ?? [0, 1, 'ms'];
+  const shown = `${Math.round(awayMs / unitMs)} ${unit}`;
   return atMs > nowMs ? `in ${shown}` : `${shown} ago`;
 }
 
-const UNITS: readonly [number, string][] = [
-  [172_800_000, 'days'],
-  [5_400_000, 'h'],
-  [90_000, 'min'],
-  [1_000, 's'],
+/** From which distance on, the unit and its name. */
+const UNITS: readonly [number, number, string][] = [
+  [172_800_000, 86_400_000, 'days'],
+  [5_400_000, 3_600_000, 'h'],
+  [90_000, 60_000, 'min'],
+  [1_000, 1_000, 's'],
 ];
 
 export function jsonText(value: unknown): string {
@@ -52,18 +53,11 @@ export const STATUS_TEXT: Record<RunStatus, string> = {
   cancelled: 'cancelled',
 };
 
-export function statusColour(status: RunStatus): Colour {
-  switch (status) {
-    case 'running':
-      return 'cyan';
-    case 'waiting':
-      return 'yellow';
-    case 'needs_human':
-    case 'failed':
-      return 'red';
-    case 'done':
-      return 'green';
-    case 'cancelled':
-      return 'dim';
-  }
-}
+export const STATUS_COLOUR: Record<RunStatus, Colour> = {
+  running: 'cyan',
+  waiting: 'yellow',
+  needs_human: 'red',
+  done: 'green',
+  failed: 'red',
+  cancelled: 'dim',
+};

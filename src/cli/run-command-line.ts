@@ -59,7 +59,7 @@ function reportError(thrown: unknown, argv: readonly string[], io: Io): number {
     io.out(`${JSON.stringify({ error: { code, message, details } }, null, io.outIsTerminal ? 2 : 0)}\n`);
   } else {
     const paint = paintFor(io, 'err');
-    io.err(`${paint('red', `${code}`)}  ${printable(message)}\n`);
+    io.err(`${paint('red', code)}  ${printable(message)}\n`);
     io.err(`${paint('dim', `fix: ${fixOf(code, argv)}`)}\n`);
   }
   if (io.env['PAWL_DEBUG'] !== undefined && thrown instanceof Error) io.err(`${thrown.stack ?? ''}\n`);

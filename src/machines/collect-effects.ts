@@ -32,7 +32,8 @@ interface Gathering {
 }
 
 /**
- * Reads the actions of one macrostep. What starts and stops, or arms and cancels, within it vanishes.
+ * Reads the actions of one macrostep. What starts and stops, or arms and cancels, within it vanishes. Starting a child
+ * whose id is live stops that one first.
  * Throws a TypeError that names what cannot be carried out durably, or NOT_JSON.
  */
 export function collectEffects(
@@ -116,9 +117,9 @@ function gatherStart(
   if (typeof id !== 'string' || id === invocationId) {
     throw new TypeError(`A child of '${src}' is started without an id; give spawnChild a string id.`);
   }
-  if (to.live.has(id)) {
-    throw new TypeError(`Child '${id}' is started while one of that id is live; stop it first, or use another id.`);
-  }
+  // XState forgets the one that has the id: nothing could stop it or tell its completion from this one's.
+  const replaced = to.live.get(id);
+  if (replaced !== undefined) leave(to, id, replaced);
   const brand = to.machine.logic[src];
   if (brand === undefined && to.machine.children[src] === undefined)
     throw new TypeError(`Actor '${src}' is not durable logic.`);
@@ -130,8 +131,10 @@ function gatherStart(
 function gatherStop(to: Gathering, child: Reference | undefined): void {
   // Undefined: not a live child any more, for instance one whose completion this very step reduces.
   if (child === undefined) return;
-  const { id, sessionId: invocationId } = child;
-  if (to.live.get(id) !== invocationId) return;
+  if (to.live.get(child.id) === child.sessionId) leave(to, child.id, child.sessionId);
+}
+
+function leave(to: Gathering, id: string, invocationId: string): void {
   to.live.delete(id);
   if (to.starts.delete(invocationId)) {
     to.sends = to.sends.filter((send) => send.to !== invocationId);

@@ -40,13 +40,16 @@ function withoutEmpty(history: LiveSnapshot['historyValue']): LiveSnapshot['hist
   return kept.length === entries.length ? history : Object.fromEntries(kept);
 }
 
+/** In the order in which they were started: a final state stops them in that order. */
 function stubChildren(children: Record<string, AnyActorRef | undefined>): Record<string, AnyActorRef> {
-  const stubs: Record<string, AnyActorRef> = {};
-  for (const [id, child] of Object.entries(children)) {
-    if (child === undefined) continue;
-    stubs[id] = 'logic' in child ? createChildStub(id, child.src as string, child.sessionId) : child;
-  }
-  return stubs;
+  const live = Object.entries(children).filter((entry): entry is [string, AnyActorRef] => entry[1] !== undefined);
+  const started = live.toSorted(([, one], [, other]) => byInvocationId(one.sessionId, other.sessionId));
+  return Object.fromEntries(
+    started.map(([id, child]) => [
+      id,
+      'logic' in child ? createChildStub(id, child.src as string, child.sessionId) : child,
+    ]),
+  );
 }
 
 function inDocumentOrder(node: AnyNode, value: Json): Json {
@@ -167,7 +170,10 @@ function restoreChildren(
   invocations: Record<string, Invocation>,
 ): Record<string, AnyActorRef> {
   const children: Record<string, AnyActorRef> = {};
-  for (const { id, src, invocationId } of Object.values(invocations).toSorted(byStart)) {
+  const started = Object.values(invocations).toSorted((one, other) =>
+    byInvocationId(one.invocationId, other.invocationId),
+  );
+  for (const { id, src, invocationId } of started) {
     if (machine.logic[src] === undefined && machine.children[src] === undefined) {
       throw unreadable(`invocation ${invocationId} runs '${src}', which machine '${machine.id}' does not know`);
     }
@@ -177,10 +183,9 @@ function restoreChildren(
   return children;
 }
 
-/** In the order in which they were started, which is the order in which they are stopped. */
-function byStart(one: Invocation, other: Invocation): number {
-  const [sequence = 0, index = 0] = one.invocationId.split('.').map(Number);
-  const [otherSequence = 0, otherIndex = 0] = other.invocationId.split('.').map(Number);
+function byInvocationId(one: string, other: string): number {
+  const [sequence = 0, index = 0] = one.split('.').map(Number);
+  const [otherSequence = 0, otherIndex = 0] = other.split('.').map(Number);
   return sequence - otherSequence || index - otherIndex;
 }
 

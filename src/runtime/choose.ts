@@ -2,6 +2,7 @@
 import type { InboxEvent, Operation, Receipt, RunRecord, Timer } from '../records.ts';
 import { isStopped } from './draft.ts';
 import type { Ended } from './open-calls.ts';
+import { isInTheWay } from './operations.ts';
 import type { Item } from './reduce.ts';
 
 export interface Choice {
@@ -48,11 +49,14 @@ export function chooseItem(situation: Situation): Choice | null {
   return plan ? { item: { kind: 'plan' }, ended: null } : null;
 }
 
-/** A terminal receipt that is stored and whose operation is still open; absences come by the inbox. */
+/**
+ * A terminal receipt that is stored and whose operation is still open; absences come by the inbox. An escalated
+ * operation has met its own already.
+ */
 function storedReceipt(record: RunRecord, receipts: Readonly<Record<string, Receipt>>): Receipt | null {
-  for (const operationId of Object.keys(record.operations)) {
+  for (const { operationId, status } of Object.values(record.operations)) {
     const receipt = receipts[operationId];
-    if (receipt) return receipt;
+    if (receipt && status !== 'escalated') return receipt;
   }
   return null;
 }
@@ -70,9 +74,13 @@ function dueTimer(record: RunRecord, nowMs: number): Timer | null {
 
 function needsPlan(situation: Situation): boolean {
   const { record, calling, fence, nowMs } = situation;
-  return Object.values(record.operations).some(
-    (operation) =>
-      !calling.has(operation.operationId) && (isOrphaned(operation, fence) || isPerformable(record, operation, nowMs)),
+  return (
+    record.blocked.some((waiting) => !isInTheWay(record, waiting)) ||
+    Object.values(record.operations).some(
+      (operation) =>
+        !calling.has(operation.operationId) &&
+        (isOrphaned(operation, fence) || isPerformable(record, operation, nowMs)),
+    )
   );
 }
 
@@ -82,16 +90,26 @@ function isOrphaned(operation: Operation, fence: number): boolean {
 }
 
 function isPerformable(record: RunRecord, operation: Operation, nowMs: number): boolean {
-  if (operation.notBeforeMs > nowMs || isStopped(record)) return false;
+  const asks = operation.status === 'unknown' && operation.recovery === 'reconcile';
+  return !asks && operation.status !== 'attempted' && (movableAtMs(record, operation) ?? Infinity) <= nowMs;
+}
+
+/**
+ * Store time from which a worker can move an operation by itself; null when it waits for a person. While the run is
+ * stopped nothing new is attempted, but what may have happened is asked about.
+ */
+export function movableAtMs(record: RunRecord, operation: Operation): number | null {
   switch (operation.status) {
+    case 'attempted':
+      return 0;
     case 'intended':
     case 'not_executed':
     case 'blocked':
-      return true;
+      return isStopped(record) ? null : operation.notBeforeMs;
     case 'unknown':
-      return operation.recovery === 'repeat';
+      return isStopped(record) && operation.recovery === 'repeat' ? null : operation.notBeforeMs;
     default:
-      return false;
+      return null;
   }
 }
 
@@ -122,6 +140,7 @@ export function hasWorkNow(
   if (record.finishedAtMs !== null) return false;
   const calling: ReadonlySet<string> = new Set();
   return (
+    record.blocked.some((waiting) => !isInTheWay(record, waiting)) ||
     dueTimer(record, nowMs) !== null ||
     toReconcile(record, receipts, calling, nowMs).length > 0 ||
     storedReceipt(record, receipts) !== null ||
@@ -131,13 +150,13 @@ export function hasWorkNow(
   );
 }
 
-/** Store time at which a timer or an operation needs the worker again; null when none does. */
-export function nextWakeMs(record: RunRecord): number | null {
+/** Store time at which a timer, or an operation without a call under way, needs the worker; Infinity when none does. */
+export function nextWakeMs(record: RunRecord, calling: ReadonlySet<string>, stopping: boolean): number {
   let next = Infinity;
   if (!isStopped(record)) for (const timer of Object.values(record.timers)) next = Math.min(next, timer.dueAtMs);
+  if (stopping) return next;
   for (const operation of Object.values(record.operations)) {
-    if (operation.status === 'attempted' || operation.status === 'escalated') continue;
-    next = Math.min(next, operation.notBeforeMs);
+    if (!calling.has(operation.operationId)) next = Math.min(next, movableAtMs(record, operation) ?? Infinity);
   }
-  return next === Infinity ? null : next;
+  return next;
 }

@@ -206,7 +206,11 @@ class PawlRuntime {
     const context = this.#workerContext(options.leaseMs ?? this.#leaseMs);
     const worker = new RunWorker(context, concurrency, () => this.#open());
     this.#workers.add(worker);
-    this.#changes.listen((runId) => worker.hint(runId));
+    const unlisten = this.#changes.listen((runId) => worker.hint(runId));
+    void worker.stopped.then(() => {
+      unlisten();
+      this.#workers.delete(worker);
+    });
     return worker;
   }
 

@@ -64,6 +64,12 @@ export function isStopped(record: RunRecord): boolean {
   return record.escalation !== null && STEP_STOPS.has(record.escalation.reason);
 }
 
+/** Whether the escalation still waits for a person. */
+export function isAsked({ escalation, operations }: RunRecord): boolean {
+  if (escalation === null) return false;
+  return escalation.operationId === undefined || operations[escalation.operationId]?.status === 'escalated';
+}
+
 export class Draft {
   readonly base: Base;
   readonly record: RunRecord;
@@ -82,6 +88,8 @@ export class Draft {
   readonly calls: PlannedCall[] = [];
   /** Operations whose running call should be aborted once the commit is applied. */
   readonly aborts: Set<string> = new Set();
+  /** Operations that an invocation left in this draft; what becomes of them is said when nothing follows any more. */
+  readonly left: Set<string> = new Set();
   /** Completions and own events that follow in the same commit, oldest first. */
   readonly follow: ({ kind: 'completion'; completion: Completion } | { kind: 'event'; event: Json })[] = [];
   readonly logs: { label: string | null; value: Json }[] = [];
@@ -105,6 +113,11 @@ export class Draft {
       this.#owned.add(field);
     }
     return this.record[field];
+  }
+
+  /** What this map holds now stays as it is: the next change makes a new copy. */
+  keepAsIs(field: MapField): void {
+    this.#owned.delete(field);
   }
 
   /** A list of the record that may be changed; copied once per draft. */
@@ -176,10 +189,10 @@ export class Draft {
   }
 
   /** Notes a write that happened, for `doNotRepeat`. */
-  rememberEffect(operation: Operation): void {
-    if (operation.kind !== 'write') return;
+  rememberEffect(operationId: string, tool: string, kind: Operation['kind']): void {
+    if (kind !== 'write') return;
     const effects = this.map('effects');
-    effects[operation.operationId] = { tool: operation.tool, atMs: this.nowMs };
+    effects[operationId] = { tool, atMs: this.nowMs };
     const ids = Object.keys(effects);
     if (ids.length > REMEMBERED_EFFECTS) delete effects[ids[0] as string];
   }
@@ -188,8 +201,9 @@ export class Draft {
     this.follow.push({ kind: 'completion', completion });
   }
 
+  /** What a person is asked for first stays, until it is answered; only what stops the run comes before it. */
   escalate(reason: string, fields: { message?: string; operationId?: string; invocationId?: string } = {}): void {
-    if (this.record.escalation === null || STEP_STOPS.has(reason)) {
+    if (STEP_STOPS.has(reason) || !isAsked(this.record)) {
       this.record.escalation = { reason, ...fields, atMs: this.nowMs };
     }
     this.entry('escalated', { reason, ...fields });

@@ -1,6 +1,7 @@
 /** What is computed at the end of a draft and stored: finished or not, status, the next action and why the run waits. */
 import { possibleEvents } from '../machines/classify.ts';
 import type { Json, NextAction, Operation, RunRecord, RunStatus, RunSummary } from '../records.ts';
+import { movableAtMs } from './choose.ts';
 import { isStopped, type Draft } from './draft.ts';
 
 /** Operations in these states keep a run from being finished; an escalated one too, until a person has resolved it. */
@@ -16,6 +17,7 @@ const UNSETTLED: ReadonlySet<Operation['status']> = new Set([
 
 export function finishDraft(draft: Draft): void {
   const { record } = draft;
+  if (!isStopped(record) && !isEscalated(record, record.escalation?.operationId)) record.escalation = null;
   if (record.finishedAtMs === null && isFinished(record)) finishRun(draft);
   record.allowed = allowedEvents(draft);
   record.status = statusOf(record);
@@ -64,15 +66,15 @@ function allowedEvents(draft: Draft): string[] {
 
 function statusOf(record: RunRecord): RunStatus {
   if (record.finishedAtMs !== null) return finalStatus(record);
-  if (record.escalation !== null && (isStopped(record) || hasEscalated(record))) return 'needs_human';
+  if (isStopped(record) || Object.keys(record.operations).some((id) => isEscalated(record, id))) return 'needs_human';
   const busy = Object.values(record.operations).some(
     (operation) => operation.status !== 'blocked' && operation.status !== 'escalated',
   );
   return busy || record.outbox.length > 0 ? 'running' : 'waiting';
 }
 
-function hasEscalated(record: RunRecord): boolean {
-  return Object.values(record.operations).some((operation) => operation.status === 'escalated');
+function isEscalated(record: RunRecord, operationId: string | undefined): boolean {
+  return operationId !== undefined && record.operations[operationId]?.status === 'escalated';
 }
 
 /** Exactly one, the first that applies in the order of the contract. */
@@ -92,7 +94,8 @@ export function nextAction(record: RunRecord): NextAction {
       reason: `${record.escalation.reason}: ${record.escalation.message ?? 'see the ledger'}`,
     };
   }
-  if (escalated) return of(escalated, 'await_human', record.escalation?.reason ?? 'its outcome is not known');
+  if (escalated)
+    return of(escalated, 'await_human', record.escalation?.message ?? escalated.reason ?? 'its outcome is not known');
   const asked = operations.find(
     (operation) =>
       operation.recovery === 'reconcile' && (operation.status === 'unknown' || operation.status === 'attempted'),
@@ -164,9 +167,7 @@ export function dueAtMs(record: RunRecord, nowMs: number): number | null {
     if (timer) due = timer.dueAtMs;
   }
   for (const operation of Object.values(record.operations)) {
-    if (operation.status === 'escalated') continue;
-    if (isStopped(record) && (operation.status === 'intended' || operation.status === 'not_executed')) continue;
-    due = Math.min(due, operation.notBeforeMs);
+    due = Math.min(due, movableAtMs(record, operation) ?? Infinity);
   }
   return due === Infinity ? null : Math.max(due, nowMs);
 }

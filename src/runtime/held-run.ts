@@ -359,7 +359,8 @@ export class HeldRun {
       };
     });
     if (this.#calls.hand.length > 0 || this.#hinted) this.#wake();
-    const itemInMs = (nextWakeMs(this.#record) ?? Infinity) - this.#storeClock.nowMs();
+    const wakeAtMs = nextWakeMs(this.#record, this.#calls.operationIds(), this.#stopping);
+    const itemInMs = wakeAtMs - this.#storeClock.nowMs();
     await Promise.race([
       woken,
       clock.sleep(Math.max(1, Math.min(this.#held.renewInMs(), itemInMs)), controller.signal),

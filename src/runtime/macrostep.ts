@@ -68,6 +68,7 @@ function apply(
 ): boolean {
   if (draft.macrosteps >= MAX_MACROSTEPS) throw new Runaway();
   const { record } = draft;
+  draft.keepAsIs('invocations');
   const before = { machine: record.machine, invocations: record.invocations };
   const sequence = draft.sequence + 1;
   const step = run({ runId: record.runId, sequence, atMs: draft.nowMs });

@@ -78,7 +78,7 @@ export class OpenCalls {
         atMs: nowMs(),
         ...(end.outcome === 'succeeded' ? { output: end.output } : { error: end.error }),
       };
-      const context: ReceiptContext = { random: random(), stored: false };
+      const context: ReceiptContext = { random: random(), stored: false, read: tool.effect === 'read' };
       if (end.outcome === 'succeeded' && end.invalid) context.invalid = end.invalid;
       if ('notSent' in end) context.notSent = true;
       return { ended: { kind: 'receipt', receipt, context, tool }, wake };

@@ -2,7 +2,16 @@
 import { operationIdentity } from '../tools/identity.ts';
 import { recoveryOf, type ToolDefinition } from '../tools/tool.ts';
 import { parseToolInput } from '../tools/input.ts';
-import type { Fault, Invocation, Json, Operation, OperationStatus, Receipt } from '../records.ts';
+import type {
+  Fault,
+  Invocation,
+  Json,
+  Operation,
+  OperationStatus,
+  Receipt,
+  RunRecord,
+  StoredOperation,
+} from '../records.ts';
 import type { Draft } from './draft.ts';
 
 interface Identity {
@@ -32,8 +41,29 @@ export function placeInvocation(draft: Draft, invocationId: string): void {
   const identity = identified.identity;
 
   const open = Object.values(draft.record.operations).find((operation) => operation.key === identity.keyDigest);
-  if (open) return meetOpen(draft, invocation, open, identity, fail);
+  if (open && !yields(draft, open, identity)) return meetOpen(draft, invocation, open, identity, fail);
   meetKnown(draft, invocation, tool, parsed.input, identity, fail);
+}
+
+/** An operation that was just left and has not happened gives way to the same action with other input. */
+function yields(draft: Draft, open: Operation, identity: Identity): boolean {
+  const { operationId, joined, inputDigest } = open;
+  if (joined.length > 0 || inputDigest === identity.inputDigest) return false;
+  abandon(draft, operationId);
+  return draft.operation(operationId) === undefined;
+}
+
+/** Places the invocations again whose operation of another owner is not in their way any more. */
+export function unblock(draft: Draft): void {
+  const free = draft.record.blocked.filter((waiting) => !isInTheWay(draft.record, waiting));
+  if (free.length === 0) return;
+  draft.record.blocked = draft.record.blocked.filter((waiting) => isInTheWay(draft.record, waiting));
+  for (const { invocationId } of free) placeInvocation(draft, invocationId);
+}
+
+export function isInTheWay(record: RunRecord, { operationId }: RunRecord['blocked'][number]): boolean {
+  const status = record.operations[operationId]?.status;
+  return status === 'escalated' || status === 'compensating';
 }
 
 function meetOpen(
@@ -65,11 +95,7 @@ function meetKnown(
   const known = draft.knownByKey(identity.keyDigest);
   if (!known?.key) return intend(draft, invocation, tool, input, identity, 1, 0);
   const { generation, operationId, inputDigest } = known.key;
-  // A stored success outranks the stored status: a late arrival is the effect.
-  const status: OperationStatus | undefined =
-    known.receipt?.outcome === 'succeeded' && known.closed?.status !== 'compensated'
-      ? 'succeeded'
-      : known.closed?.status;
+  const status = statusOf(known);
   switch (status) {
     case 'succeeded': {
       if (inputDigest !== identity.inputDigest || !known.receipt) {
@@ -77,10 +103,15 @@ function meetKnown(
       }
       joinOperation(draft, invocation, operationId);
       draft.entry('joined', { operationId, invocationId, outcome: status });
+      if (known.closed?.status !== 'succeeded') draft.rememberEffect(operationId, tool.name, tool.effect);
       return draft.complete({ invocationId, output: known.receipt.output ?? null });
     }
     case 'not_executed':
     case 'withdrawn':
+      // A key cannot be closed and taken again in one commit.
+      if (draft.closes.some((closed) => closed.operationId === operationId)) {
+        return block(draft, invocation, operationId, status);
+      }
       // Proved absent: reopened under the same id, so that a late arrival still meets the provider's key.
       return intend(draft, invocation, tool, input, identity, generation, known.closed?.attempts ?? 0);
     case 'failed':
@@ -89,6 +120,12 @@ function meetKnown(
     default:
       return block(draft, invocation, operationId, status ?? 'open elsewhere');
   }
+}
+
+/** A stored terminal receipt outranks the stored status: a late arrival is what happened. */
+function statusOf({ closed, receipt }: StoredOperation): OperationStatus | undefined {
+  const late = closed?.status === 'not_executed' || closed?.status === 'withdrawn' || closed === null;
+  return late && receipt ? receipt.outcome : closed?.status;
 }
 
 function intend(
@@ -121,13 +158,14 @@ function intend(
     soft: false,
     tries: 0,
     crashes: 0,
+    orphaned: false,
     reconciles: 0,
     unknownSinceMs: null,
     intendedAtMs: draft.nowMs,
     intent: draft.sequence,
   };
   joinOperation(draft, invocation, operationId);
-  draft.keys.push({ keyDigest, operationId, generation, inputDigest });
+  draft.keys.push({ keyDigest, operationId, generation, inputDigest, attempts: attemptCount });
   draft.entry(
     'intended',
     { operationId, tool: tool.name, input, generation },
@@ -152,7 +190,7 @@ function duplicate(operationId: string, tool: string, status: string, receipt: R
   };
 }
 
-/** Takes an invocation out of the run. An operation that nobody waits for any more is withdrawn, or settled first. */
+/** Takes an invocation out of the run. */
 export function leaveInvocation(draft: Draft, invocationId: string): void {
   const invocation = draft.record.invocations[invocationId];
   if (!invocation) return;
@@ -165,7 +203,15 @@ export function leaveInvocation(draft: Draft, invocationId: string): void {
   if (!operation) return;
   const joined = operation.joined.filter((id) => id !== invocationId);
   draft.changeOperation(operation.operationId, { joined });
-  if (joined.length === 0) abandon(draft, operation.operationId);
+  if (joined.length === 0) draft.left.add(operation.operationId);
+}
+
+/** Once nothing follows: an operation that was left and not joined again is given up, or settled first. */
+export function giveUpLeft(draft: Draft): void {
+  for (const operationId of draft.left) {
+    if (draft.operation(operationId)?.joined.length === 0) abandon(draft, operationId);
+  }
+  draft.left.clear();
 }
 
 function abandon(draft: Draft, operationId: string): void {

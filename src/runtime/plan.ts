@@ -5,8 +5,8 @@ import { backoffMs } from '../tools/backoff.ts';
 import { askPolicy, type Policy } from '../tools/policy.ts';
 import type { RunInfo, ToolDefinition } from '../tools/tool.ts';
 import { isStopped, type Draft } from './draft.ts';
-import { windowEndMs, withdraw } from './operations.ts';
-import { needsHuman, pastDeadline, takeReceipt } from './receipts.ts';
+import { unblock, windowEndMs, withdraw } from './operations.ts';
+import { MAX_CRASHES, needsHuman, pastDeadline, takeReceipt } from './receipts.ts';
 
 export interface PlanContext {
   policy: Policy;
@@ -19,6 +19,7 @@ const CHECK_RETRY = { maxAttempts: 1, minDelayMs: 500, maxDelayMs: 30_000 };
 
 /** Plans until nothing follows. Returns true when a check failed and its completion waits in `draft.follow`. */
 export async function planOperations(draft: Draft, context: PlanContext): Promise<boolean> {
+  unblock(draft);
   for (const operationId of Object.keys(draft.record.operations)) recover(draft, operationId, context);
   for (const operationId of Object.keys(draft.record.operations)) {
     const operation = draft.operation(operationId);
@@ -34,11 +35,17 @@ function recover(draft: Draft, operationId: string, context: PlanContext): void 
   const crashes = operation.crashes + 1;
   const reason = 'its worker went away before an answer was stored';
   const notBeforeMs = crashes < 2 ? 0 : draft.nowMs + backoffMs(CHECK_RETRY, crashes - 1, context.random());
+  if (operation.recovery === 'repeat' && crashes >= MAX_CRASHES) {
+    const message = `${crashes} workers went away during an attempt; it may be what kills them.`;
+    draft.moveOperation(operationId, 'unknown', { crashes, reason, unknownSinceMs: draft.nowMs });
+    return needsHuman(draft, operationId, 'unknown_outcome', message);
+  }
   switch (operation.recovery) {
     case 'repeat':
       if (operation.kind === 'read' && operation.joined.length === 0) return withdraw(draft, operationId);
       draft.moveOperation(operationId, operation.kind === 'read' ? 'not_executed' : 'unknown', {
         crashes,
+        orphaned: true,
         reason,
         notBeforeMs,
         unknownSinceMs: operation.unknownSinceMs ?? draft.nowMs,
@@ -47,6 +54,7 @@ function recover(draft: Draft, operationId: string, context: PlanContext): void 
     case 'reconcile':
       draft.moveOperation(operationId, 'unknown', {
         crashes,
+        orphaned: true,
         reason,
         notBeforeMs: 0,
         unknownSinceMs: operation.unknownSinceMs ?? draft.nowMs,
@@ -184,6 +192,7 @@ function writeAttempt(draft: Draft, planned: Operation, tool: ToolDefinition): v
   const settling = planned.status === 'unknown';
   draft.moveOperation(operationId, 'attempt', {
     attemptCount: number,
+    orphaned: false,
     attempts: [...planned.attempts.slice(-9), { attempt: number, fence: draft.base.fence, atMs: draft.nowMs }],
     // Inside the window of an earlier attempt that may still land, nothing this one says closes that one.
     soft: planned.kind === 'write' && (planned.soft || settling) && draft.nowMs < windowEndMs(planned, tool),

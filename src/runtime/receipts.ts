@@ -1,6 +1,7 @@
 /** A receipt meets the record: what each outcome does to its operation and to whoever waits for it (DESIGN 3.2). */
 import { digestOf } from '../json.ts';
 import { backoffMs } from '../tools/backoff.ts';
+import { nonJsonIn, storableText, thrownMessage } from '../tools/fault.ts';
 import type { ToolDefinition } from '../tools/tool.ts';
 import type { Fault, Json, Operation, Receipt } from '../records.ts';
 import type { Draft } from './draft.ts';
@@ -13,6 +14,8 @@ export interface ReceiptContext {
   invalid?: Fault;
   /** The worker itself kept the call back: nothing was tried, and no retry is used up. */
   notSent?: boolean;
+  /** The answer of a read: worth nothing once its attempt is not waited for. */
+  read?: boolean;
   /** Chance for back-off, [0, 1). */
   random: number;
   /** Already a fact of the store: not to be named in the commit again. */
@@ -20,27 +23,36 @@ export interface ReceiptContext {
 }
 
 /** After this many attempts whose worker died, an operation is treated as out of attempts. */
-const MAX_CRASHES = 20;
+export const MAX_CRASHES = 20;
 
 export function takeReceipt(draft: Draft, receipt: Receipt, context: ReceiptContext): void {
+  const operation = draft.operation(receipt.operationId);
+  if (context.read && (operation?.status !== 'attempted' || receipt.attempt < operation.attemptCount)) return;
   // A success whose value does not fit waits for a person's output, which is then the receipt.
   const settles = receipt.outcome !== 'unknown' && context.invalid === undefined;
   if (!context.stored && settles) draft.receipts.push(receipt);
   if (!context.stored || receipt.via === 'resolve') recordReceipt(draft, receipt, context);
-  const operation = draft.operation(receipt.operationId);
   if (!operation) return takeLate(draft, receipt);
   const tool = draft.base.agent.toolsByName.get(operation.tool);
-  if (!tool) return;
   switch (receipt.outcome) {
     case 'unknown':
-      return takeUnknown(draft, operation, tool, receipt, context);
+      if (isInFlight(operation) && tool) takeUnknown(draft, operation, tool, receipt, context);
+      return;
     case 'not_executed':
-      return takeAbsence(draft, operation, tool, receipt, context);
+      if ((isInFlight(operation) || operation.status === 'escalated') && tool) {
+        takeAbsence(draft, operation, tool, receipt, context);
+      }
+      return;
     case 'succeeded':
       return takeSuccess(draft, operation, tool, receipt, context);
     case 'failed':
       return takeFailure(draft, operation, receipt);
   }
+}
+
+/** Its latest attempt has no outcome yet. */
+function isInFlight(operation: Operation): boolean {
+  return operation.status === 'attempted' || operation.status === 'unknown';
 }
 
 function recordReceipt(draft: Draft, receipt: Receipt, context: ReceiptContext): void {
@@ -55,8 +67,8 @@ function recordReceipt(draft: Draft, receipt: Receipt, context: ReceiptContext):
 }
 
 /** Nobody has this operation open: a success that came after it was closed is reported, never dropped. */
-function takeLate(draft: Draft, receipt: Receipt): void {
-  if (receipt.outcome !== 'succeeded') return;
+export function takeLate(draft: Draft, receipt: Pick<Receipt, 'operationId' | 'attempt' | 'outcome'>): void {
+  if (receipt.outcome !== 'succeeded' || draft.record.effects[receipt.operationId]) return;
   draft.escalate('late_success', {
     operationId: receipt.operationId,
     message: `Attempt ${receipt.attempt} succeeded after the operation was closed; its effect stands in the world.`,
@@ -70,9 +82,10 @@ function takeUnknown(
   receipt: Receipt,
   context: ReceiptContext,
 ): void {
-  if (receipt.attempt < operation.attemptCount || !isAwaited(operation)) return;
+  if (receipt.attempt < operation.attemptCount) return;
   const { operationId } = operation;
   const tries = operation.tries + 1;
+  const unknownSinceMs = operation.unknownSinceMs ?? draft.nowMs;
   if (tool.effect === 'read') {
     if (operation.joined.length === 0) return withdraw(draft, operationId);
     if (tries >= tool.retry.maxAttempts) return takeFailure(draft, operation, receipt);
@@ -84,12 +97,15 @@ function takeUnknown(
     return;
   }
   draft.moveOperation(operationId, 'unknown', {
-    unknownSinceMs: operation.unknownSinceMs ?? draft.nowMs,
+    unknownSinceMs,
     notBeforeMs: operation.recovery === 'repeat' ? draft.nowMs + backoffMs(tool.retry, tries, context.random) : 0,
     tries: operation.recovery === 'repeat' ? tries : operation.tries,
     reason: receipt.error?.message ?? 'no answer',
   });
   if (operation.recovery === 'human') needsHuman(draft, operationId, 'unknown_outcome', receipt.error?.message);
+  else if (operation.recovery === 'repeat' && draft.nowMs - unknownSinceMs >= tool.reconcileForMs) {
+    needsHuman(draft, operationId, 'unknown_exhausted', receipt.error?.message);
+  }
 }
 
 function takeAbsence(
@@ -104,7 +120,7 @@ function takeAbsence(
   // What one attempt says of itself, sent or not, closes no earlier one.
   const soft = context.soft === true || (receipt.via === 'execute' && operation.soft);
   const byPerson = receipt.via === 'resolve';
-  const tries = byPerson ? 0 : operation.tries + (context.notSent === true ? 0 : 1);
+  const tries = byPerson ? 0 : operation.tries + (context.notSent === true || operation.orphaned ? 0 : 1);
   const stopped = draft.record.cancel !== null || pastDeadline(draft);
   const wanted = operation.joined.length > 0 && !stopped;
   if (wanted && tries < tool.retry.maxAttempts && operation.crashes < MAX_CRASHES) {
@@ -137,28 +153,21 @@ function takeAbsence(
   for (const invocationId of operation.joined) draft.complete({ invocationId, error });
 }
 
-/** Its latest attempt has no outcome yet, or a person is to give it one. */
-function isAwaited(operation: Operation): boolean {
-  return operation.status === 'attempted' || operation.status === 'unknown' || operation.status === 'escalated';
-}
-
 function takeSuccess(
   draft: Draft,
   operation: Operation,
-  tool: ToolDefinition,
+  tool: ToolDefinition | undefined,
   receipt: Receipt,
   context: ReceiptContext,
 ): void {
   const { operationId, joined } = operation;
-  if (receipt.attempt < operation.attemptCount && operation.recovery === 'human') {
-    // Two attempts of a tool that cannot be asked: both facts go to a person.
-    draft.entry('conflict', { operationId, attempt: receipt.attempt, latest: operation.attemptCount });
-    needsHuman(
-      draft,
-      operationId,
-      'conflicting_attempts',
-      'An earlier attempt succeeded after a later one was written.',
-    );
+  if (isContradicted(operation, tool, receipt)) {
+    // There may be two effects: both facts go to a person.
+    const { attemptCount: latest, status } = operation;
+    draft.entry('conflict', { operationId, attempt: receipt.attempt, latest });
+    const message = `Attempt ${receipt.attempt} succeeded after it was held absent and attempt ${latest} was written.`;
+    draft.changeOperation(operationId, { evidence: { conflict: receipt.attempt }, reason: message });
+    if (status !== 'escalated') needsHuman(draft, operationId, 'conflicting_attempts', message);
     return;
   }
   if (context.invalid && operation.kind === 'write') {
@@ -167,7 +176,7 @@ function takeSuccess(
     return;
   }
   draft.closeOperation(operationId, 'succeeded', receipt);
-  draft.rememberEffect(operation);
+  draft.rememberEffect(operationId, operation.tool, operation.kind);
   if (operation.kind === 'write') {
     draft.record.lastConfirmed = {
       operationId,
@@ -187,14 +196,30 @@ function takeSuccess(
     }
     return;
   }
-  const undo = tool.compensate;
-  if (undo) {
-    draft.list('standing').push({
-      operationId,
-      compensate: { tool: undo.toolName, input: undo.input({ input: operation.input, output }) as Json },
-    });
-  }
+  noteStanding(draft, operation, tool, output);
   for (const invocationId of joined) draft.complete({ invocationId, output });
+}
+
+/** A success of an earlier attempt, or a second one, of a write whose provider does not know its ids. */
+function isContradicted(operation: Operation, tool: ToolDefinition | undefined, receipt: Receipt): boolean {
+  if (operation.kind !== 'write' || tool?.idempotent === true || receipt.via === 'resolve') return false;
+  const evidence = operation.evidence as { conflict?: Json } | undefined;
+  return receipt.attempt < operation.attemptCount || evidence?.conflict !== undefined;
+}
+
+/** What it would take to undo a write that stands. */
+function noteStanding(draft: Draft, operation: Operation, tool: ToolDefinition | undefined, output: Json): void {
+  const undo = tool?.compensate;
+  if (!undo) return;
+  const { operationId } = operation;
+  try {
+    const input = undo.input({ input: structuredClone(operation.input), output: structuredClone(output) });
+    const problem = nonJsonIn(input);
+    if (problem) throw new TypeError(`compensate.input${problem.path} is ${problem.found}, which is not JSON`);
+    draft.list('standing').push({ operationId, compensate: { tool: undo.toolName, input: input as Json } });
+  } catch (error) {
+    draft.escalate('compensation_invalid', { operationId, message: storableText(thrownMessage(error)) });
+  }
 }
 
 function takeFailure(draft: Draft, operation: Operation, receipt: Receipt): void {

@@ -4,7 +4,7 @@ import { backoffMs } from '../tools/backoff.ts';
 import type { ReconcileAnswer } from '../tools/reconcile.ts';
 import type { Draft } from './draft.ts';
 import { windowEndMs } from './operations.ts';
-import { needsHuman, pastDeadline, takeReceipt } from './receipts.ts';
+import { needsHuman, pastDeadline, takeLate, takeReceipt } from './receipts.ts';
 
 export interface Reconciled {
   operationId: string;
@@ -17,6 +17,7 @@ export interface Reconciled {
 export function takeReconciled(draft: Draft, reconciled: Reconciled, random: number): void {
   const { operationId, attempt, answer, beganAtMs } = reconciled;
   const operation = draft.operation(operationId);
+  if (!operation && answer.answer === 'happened') takeLate(draft, { operationId, attempt, outcome: 'succeeded' });
   if (!operation || operation.status !== 'unknown' || operation.attemptCount !== attempt) return;
   const tool = draft.base.agent.toolsByName.get(operation.tool);
   if (!tool) return;

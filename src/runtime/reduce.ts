@@ -4,6 +4,7 @@ import type { Fault, InboxEvent, JsonObject, Receipt, Timer } from '../records.t
 import { LIMITS } from '../persistence/store.ts';
 import { isStopped, type Draft } from './draft.ts';
 import { leaveMachine, reduceCompletion, reduceEvent, Runaway, stepFault } from './macrostep.ts';
+import { giveUpLeft } from './operations.ts';
 import { takeReceipt, type ReceiptContext } from './receipts.ts';
 import { takeReconciled, type Reconciled } from './reconcile-answer.ts';
 
@@ -115,6 +116,9 @@ function reduceCancel(draft: Draft, event: InboxEvent, reason: string): void {
 export function cancelRun(draft: Draft, by: string, reason: string): void {
   draft.record.cancel = { by, reason, atMs: draft.nowMs };
   draft.entry('cancel_requested', { by, reason });
+  // Nothing undoes them yet; whoever cancels must be able to see what stands.
+  for (const { operationId } of draft.record.standing)
+    draft.entry('escalated', { reason: 'not_compensated', operationId });
   leaveMachine(draft);
   if (isStopped(draft.record)) draft.record.escalation = null;
   if (draft.record.pending.length > 0) draft.record.pending = [];
@@ -176,6 +180,11 @@ function reduceDeadline(draft: Draft): void {
 
 /** Completions and own events of this commit, then deferred events that became legal, oldest first. */
 export function reduceFollowing(draft: Draft): void {
+  reduceQueued(draft);
+  giveUpLeft(draft);
+}
+
+function reduceQueued(draft: Draft): void {
   for (;;) {
     while (draft.follow.length > 0) {
       const next = draft.follow[0];

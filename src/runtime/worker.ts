@@ -31,7 +31,10 @@ export class RunWorker implements Worker {
   readonly #context: WorkerContext;
   readonly #concurrency: number;
   readonly #held = new Set<Held>();
-  readonly #stopped = new AbortController();
+  readonly #stopping = new AbortController();
+  /** Resolves when the worker has been stopped. */
+  readonly stopped: Promise<void>;
+  #resolveStopped: () => void = () => {};
   readonly #loop: Promise<void>;
   #wake: () => void = () => {};
   #hinted = true;
@@ -43,6 +46,9 @@ export class RunWorker implements Worker {
     this.#context = context;
     this.workerId = context.workerId;
     this.#concurrency = concurrency;
+    this.stopped = new Promise((resolve) => {
+      this.#resolveStopped = resolve;
+    });
     this.#loop = this.#run(ready);
   }
 
@@ -72,7 +78,7 @@ export class RunWorker implements Worker {
   }
 
   async stop(options: { graceMs?: number } = {}): Promise<void> {
-    this.#stopped.abort();
+    this.#stopping.abort();
     this.#wake();
     const held = [...this.#held];
     for (const { run } of held) run?.stop();
@@ -83,11 +89,12 @@ export class RunWorker implements Worker {
     await Promise.all([this.#loop, ...held.map(({ ended }) => ended)]);
     grace.abort();
     await abort;
+    this.#resolveStopped();
   }
 
   async #run(ready: () => Promise<void>): Promise<void> {
     const { logger } = this.#context;
-    while (!this.#stopped.signal.aborted) {
+    while (!this.#stopping.signal.aborted) {
       const free = this.#concurrency - this.#held.size;
       if (free > 0) {
         this.#hinted = false;
@@ -108,7 +115,7 @@ export class RunWorker implements Worker {
   async #waitForSomething(): Promise<void> {
     const { clock, sweepMs } = this.#context;
     const full = this.#held.size >= this.#concurrency;
-    if ((this.#hinted && !full) || this.#stopped.signal.aborted) return;
+    if ((this.#hinted && !full) || this.#stopping.signal.aborted) return;
     const waitMs = Math.max(1, Math.min(sweepMs, full ? sweepMs : this.#nextDueMs - clock.monotonicMs()));
     const timer = new AbortController();
     const woken = new Promise<void>((resolve) => {

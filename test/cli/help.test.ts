@@ -57,9 +57,8 @@ describe.each(Object.entries(CONTRACT))('pawl %s --help', (name, flags) => {
     for (const flag of [...flags, ...GLOBAL]) expect(out).toMatch(new RegExp(`^  --${flag}\\b`, 'm'));
     for (const argument of command?.arguments ?? []) expect(out).toContain(argument.name);
     expect(out).toContain(`\n  pawl ${name}`);
-    for (const line of out.split('\n').filter((text) => !text.startsWith('  pawl '))) {
-      expect(line.length, line).toBeLessThanOrEqual(100);
-    }
+    const lines = out.split('\n').filter((text) => !text.startsWith('  pawl '));
+    expect(lines.filter((line) => line.length > 100)).toEqual([]);
   });
 
   test('pawl help COMMAND says the same', async () => {

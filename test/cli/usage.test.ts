@@ -91,12 +91,14 @@ test.each(COMMANDS_TO_COME)('pawl %s is not available yet', async (name) => {
 
 test('garbage never ends in anything but a usage error or a missing store', async () => {
   const words = ['--', '-', '', '--store', '--json', '@', 'ls', 'show', '\u0000', '--=', '-x', 'r 1', '💥', '--help=1'];
+  const odd: unknown[] = [];
   for (const first of words) {
     for (const second of words) {
       const { code } = await pawl([first, second]);
-      expect([0, 2, 5], JSON.stringify([first, second])).toContain(code);
+      if (![0, 2, 5].includes(code)) odd.push([first, second, code]);
     }
   }
+  expect(odd).toEqual([]);
 });
 
 test('a run id that is none is exit 2, one that is not there exit 3', async () => {

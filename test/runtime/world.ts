@@ -2,6 +2,8 @@
 import type { AgentDefinition } from '../../src/machines/define-agent.ts';
 import type { Clock } from '../../src/clock.ts';
 import type { Policy } from '../../src/tools/policy.ts';
+import type { Logger } from '../../src/runtime/logger.ts';
+import type { Worker } from '../../src/runtime/worker.ts';
 import { createRuntime } from '../../src/runtime/create-runtime.ts';
 import type { CrashPoint, CrashPointInfo } from '../../src/runtime/crash-points.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
@@ -19,12 +21,19 @@ export interface World<A extends AgentDefinition> {
     policy?: Policy;
     leave?: boolean;
     idle?: boolean;
+    /** Instead of the world's: the same agents after a change of code. */
+    agents?: readonly A[];
+    leaseMs?: number;
+    concurrency?: number;
+    logger?: Logger;
   }): Spawned<A>;
   close(): Promise<void>;
 }
 
 export interface Spawned<A extends AgentDefinition> {
   pawl: Runtime<A>;
+  /** Null when idle. */
+  worker: Worker | null;
   /** Resolves when the boundary was reached. */
   frozen: Promise<CrashPointInfo>;
 }
@@ -43,13 +52,14 @@ export function openWorld<A extends AgentDefinition>(kind: StoreKind, agents: re
       let dead = false;
       const store = mortal(options.store ?? test.again(), () => dead);
       const pawl = createRuntime<A>({
-        agents,
+        agents: options.agents ?? agents,
         store,
-        leaseMs: LEASE_MS,
+        leaseMs: options.leaseMs ?? LEASE_MS,
         // Virtual days are swept in a few steps, real tests at once.
         sweepMs: clock ? 600_000 : 25,
         ...(clock ? { clock } : {}),
         ...(options.policy ? { policy: options.policy } : {}),
+        ...(options.logger ? { logger: options.logger } : {}),
         ...(freezeAt
           ? {
               crashPoints: {
@@ -67,9 +77,9 @@ export function openWorld<A extends AgentDefinition>(kind: StoreKind, agents: re
             }
           : {}),
       });
-      if (options.idle !== true) pawl.work({ concurrency: 8 });
+      const worker = options.idle === true ? null : pawl.work({ concurrency: options.concurrency ?? 8 });
       if (!freezeAt && options.leave !== true) alive.push(pawl);
-      return { pawl, frozen };
+      return { pawl, worker, frozen };
     },
     async close() {
       for (const pawl of alive) await pawl.close();

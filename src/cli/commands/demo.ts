@@ -3,12 +3,13 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { PawlError } from '../../errors.ts';
+import type { CrashPoint } from '../../runtime/crash-points.ts';
 import type { Command, Invocation } from '../command.ts';
 import { usage, type Flags } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { absoluteUrl } from '../locate-store.ts';
 
-const BOUNDARIES = ['B0', 'B1', 'B2', 'B3', 'B4', 'B5', 'B6', 'B7', 'B8'] as const;
+const BOUNDARIES = ['B0', 'B1', 'B2', 'B3', 'B4', 'B5', 'B6', 'B7', 'B8'] as const satisfies CrashPoint[];
 const MISBEHAVIOURS = [
   'none',
   'refuse',
@@ -26,7 +27,7 @@ const MISBEHAVIOURS = [
 export interface DemoOptions {
   input?: string;
   rows?: number;
-  kill: { kind: 'none' } | { kind: 'every'; everyMs: number } | { kind: 'at'; point: string; kills: number };
+  kill: { kind: 'none' } | { kind: 'every'; everyMs: number } | { kind: 'at'; point: CrashPoint; kills: number };
   misbehave: (typeof MISBEHAVIOURS)[number];
   dedupe: boolean;
   reconcile: boolean;

@@ -195,6 +195,7 @@ export class MemoryRun {
     const stored = this.storedOperation(storedId);
     if (stored.key !== null && stored.key.generation < key.generation) return true;
     if (storedId !== key.operationId || stored.closed === null) return false;
+    if (key.attempts !== undefined && key.attempts !== stored.closed.attempts) return false;
     const reopens = stored.closed.status === 'not_executed' || stored.closed.status === 'withdrawn';
     return reopens && stored.receipt?.outcome !== 'succeeded';
   }
@@ -209,7 +210,7 @@ export class MemoryRun {
     } else this.patches.push(commit.record.patch);
     this.recordDigest = digestAfter(commit.record);
     this.summary = JSON.stringify(commit.summary);
-    for (const key of commit.keys) {
+    for (const { attempts: _known, ...key } of commit.keys) {
       this.operationByKey.set(key.keyDigest, key.operationId);
       this.keys.set(key.operationId, JSON.stringify(key));
       this.closedOperations.delete(key.operationId);

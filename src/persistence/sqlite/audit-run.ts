@@ -69,10 +69,11 @@ function* allRows(database: Database, run: RunRow): Generator<LedgerRow> {
 /** Every receipt in the ledger is referred to once, by its own operation and with its outcome; and none is missing. */
 function auditReceipts(database: Database, run: RunRow, receipts: Map<string, FoundReceipt>): AuditProblem[] {
   const problems: AuditProblem[] = [];
-  const check = (operationId: string, outcome: Receipt['outcome'], at: ReceiptPlace): void => {
+  const check = (operationId: string, outcome: Receipt['outcome'], at: ReceiptPlace, attempt?: number): void => {
     const found = receipts.get(placeName(at));
     receipts.delete(placeName(at));
-    if (found?.receipt.operationId === operationId && found.receipt.outcome === outcome) return;
+    const isOwn = found?.receipt.operationId === operationId && found.receipt.outcome === outcome;
+    if (isOwn && (attempt === undefined || found.receipt.attempt === attempt)) return;
     problems.push({
       sequence: found?.sequence ?? run.sequence,
       what: `receipt of ${operationId}: kept as ${outcome}, the ledger holds ${found?.receipt.outcome ?? 'none'}`,
@@ -80,7 +81,9 @@ function auditReceipts(database: Database, run: RunRow, receipts: Map<string, Fo
   };
   for (const operation of operationsWithReceipts(database, run.run)) {
     if (operation.terminal) check(operation.operationId, operation.terminal.outcome, operation.terminal.at);
-    for (const { at } of absencesOf(database, operation)) check(operation.operationId, 'not_executed', at);
+    for (const { attempt, at } of absencesOf(database, operation)) {
+      check(operation.operationId, 'not_executed', at, attempt);
+    }
   }
   for (const { sequence, receipt } of receipts.values()) {
     problems.push({

@@ -81,14 +81,15 @@ function yields(stored: NonNullable<ReturnType<OperationRows['find']>>, key: Ope
   const generation = stored.key?.generation ?? 0;
   if (generation < key.generation) return true;
   if (generation > key.generation || stored.operationId !== key.operationId) return false;
+  if (key.attempts !== undefined && key.attempts !== stored.closed?.attempts) return false;
   const reopens = stored.closed?.status === 'not_executed' || stored.closed?.status === 'withdrawn';
   return reopens && stored.terminal?.outcome !== 'succeeded';
 }
 
 function write(database: Database, run: RunRow, commit: Commit, operations: OperationRows, nowMs: number): RunRow {
   const receipts = newReceipts(commit, operations);
-  const sequence = commit.entries[0]?.sequence ?? commit.expectedSequence;
-  const prepared = prepareRow(run, nowMs, commit.entries, receipts, sequence);
+  const { sequence, atMs } = commit.entries[0] ?? { sequence: commit.expectedSequence, atMs: nowMs };
+  const prepared = prepareRow(run, atMs, commit.entries, receipts, sequence);
   checkPosition(commit, run.lastPosition);
   // Nothing is refused from here on.
   const after: RunRow = { ...run, sequence: commit.sequence, position: commit.position, commitId: commit.commitId };

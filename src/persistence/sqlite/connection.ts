@@ -1,5 +1,7 @@
 /** Opening a SQLite file as a store: settings, schema, and waiting while another process has it. */
+import { accessSync, constants, existsSync } from 'node:fs';
 import { systemClock } from '../../clock.ts';
+import { PawlError } from '../../errors.ts';
 import { Database } from './database.ts';
 import { driverOf, openDriver, type SqliteDatabase } from './driver.ts';
 import { migrate } from './schema.ts';
@@ -31,7 +33,20 @@ export async function openConnection(options: ConnectionOptions): Promise<Databa
     return opened;
   } catch (error) {
     if (!options.database) database?.close();
-    throw toStoreError(error, options.place);
+    throw readOnlyFile(options) ?? toStoreError(error, options.place);
+  }
+}
+
+/** SQLite cannot open the log of a file that may not be written, and calls that by other names. */
+function readOnlyFile({ path, place }: ConnectionOptions): PawlError | null {
+  if (path === null || !existsSync(path)) return null;
+  try {
+    accessSync(path, constants.W_OK);
+    return null;
+  } catch {
+    return new PawlError('STORE_READ_ONLY', `The store ${place} refused: this process may not write its file.`, {
+      details: { store: place },
+    });
   }
 }
 

@@ -147,12 +147,13 @@ function addEvent(add: Add, letter: string, value: JsonObject, receipts: readonl
   else add(EVENT_OF_RECEIPT, [place, { ...value, output: 0 }]);
 }
 
-/** 0 when it only repeats the entry's operation. */
+/** 0 when it only repeats the entry's operation; itself when it is no list of known names and texts. */
 function packCause(cause: JsonObject, entry: NewEntry, strings: PackedStrings): Json {
-  const names = Object.keys(cause).filter((name) => typeof cause[name] === 'string');
+  const names = Object.keys(cause);
+  if (!names.every((name) => fields.letterOf(name) && typeof cause[name] === 'string')) return cause;
   if (names.length === 1 && names[0] === 'operationId' && cause['operationId'] === entry['operationId']) return 0;
-  const letters = names.map((name) => fields.letterOf(name) ?? OTHER).join('');
-  return [letters, ...names.map((name) => strings.pack(String(cause[name])))];
+  const letters = names.map((name) => fields.letterOf(name)).join('');
+  return [letters, ...names.map((name) => strings.pack(textOf(cause[name])))];
 }
 
 function unpackEntry(
@@ -172,7 +173,7 @@ function unpackEntry(
     const value = take();
     if (letter === OTHER) {
       const [name, other] = listOf(value);
-      entry[String(name)] = known(other);
+      entry[textOf(name)] = known(other);
     } else if (letter === WHOLE_RECEIPT) {
       const receipt = known(receipts[Number(value)]);
       const { operationId, attempt, outcome, via } = receipt;
@@ -184,24 +185,30 @@ function unpackEntry(
     } else {
       const name = fields.nameOf(letter);
       if (typeof value === 'string') entry[name] = strings.unpack(value);
-      else if (name === 'cause') entry.cause = value === 0 ? {} : unpackCause(listOf(value), strings);
+      else if (name === 'cause') entry[name] = unpackCause(value, strings);
       else if (name === 'receipt' && typeof value === 'number') entry[name] = known(receipts[value]);
       else entry[name] = value;
     }
   }
-  if (entry.cause && Object.keys(entry.cause).length === 0) {
-    entry.cause = { operationId: String(entry['operationId']) };
-  }
+  if (entry['cause'] === SAME_OPERATION) entry.cause = { operationId: textOf(entry['operationId']) };
   entry.sequence = base.sequence + Number(values[next++] ?? 0);
   entry.atMs = base.atMs + Number(values[next] ?? 0);
   return entry;
 }
 
-function unpackCause([letters, ...ids]: readonly Json[], strings: UnpackedStrings): EntryCause {
-  const names = [...String(letters)].map((letter) => fields.nameOf(letter));
-  const cause: EntryCause = Object.fromEntries(names.map((name, at) => [name, strings.unpack(String(ids[at]))]));
+function unpackCause(value: Json, strings: UnpackedStrings): EntryCause {
+  if (value === 0) return SAME_OPERATION;
+  if (isObject(value)) return { ...value };
+  const [letters, ...ids] = listOf(value);
+  const names = textOf(letters)
+    .split('')
+    .map((letter) => fields.nameOf(letter));
+  const cause: EntryCause = Object.fromEntries(names.map((name, at) => [name, strings.unpack(textOf(ids[at]))]));
   return cause;
 }
+
+/** Stands for the entry's own operation until all its fields are read. */
+const SAME_OPERATION: EntryCause = {};
 
 /** A kind that the list of letters does not have. */
 function otherKind(name: Json): LedgerEntry['kind'];
@@ -221,6 +228,11 @@ function isObject(value: Json | undefined): value is JsonObject {
 
 function listOf(value: Json): readonly Json[] {
   if (Array.isArray(value)) return value;
+  throw new TypeError('the ledger row was not written by this version or is damaged');
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
   throw new TypeError('the ledger row was not written by this version or is damaged');
 }
 

@@ -180,7 +180,11 @@ export function commitSection(check: Check): void {
     for (const durability of ['process', 'disk', { replicas: 1 }] as const) {
       const answer = await store.commit(commitAfter(claim, { durability }));
       assert.ok(answer.kind === 'ok');
-      assert.equal(answer.durable, typeof durability === 'string' && levels.includes(durability), JSON.stringify(durability));
+      assert.equal(
+        answer.durable,
+        typeof durability === 'string' && levels.includes(durability),
+        JSON.stringify(durability),
+      );
       claim = { ...claim, ...(await loadRun(store, claim.runId)) };
     }
   });

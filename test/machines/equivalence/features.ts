@@ -16,6 +16,7 @@ const NAMES = [
   'deep history remembered',
   'history by default',
   'always',
+  'always at rest',
   'raise',
   'reenter',
   'forbidden',

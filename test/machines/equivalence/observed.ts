@@ -41,9 +41,10 @@ export interface Observed {
 
 /**
  * Collapses what was asked for: the same rules as the step's, written a second time from the sentence that states them.
- * `undelivered` are sends to children that never ran; each reference knows them by object identity.
+ * XState forgets a child whose id is started again; here that one stops. `undelivered` are sends to children that never ran; each reference knows them by object identity.
  */
-export function netOf(ops: readonly Op[], undelivered: ReadonlySet<Op> = new Set()): Net {
+export function netOf(asked: readonly Op[], liveBefore: readonly string[], undelivered: ReadonlySet<Op>): Net {
+  const ops = withReplacements(asked, liveBefore);
   const net: Net = { stops: [], disarms: [], starts: [], arms: [], sends: [], emits: [], logs: [] };
   const vanished = new Set(ops.flatMap((op, index) => (undelivered.has(op) ? [index] : [])));
   ops.forEach((op, index) => {
@@ -72,4 +73,15 @@ export function netOf(ops: readonly Op[], undelivered: ReadonlySet<Op> = new Set
     }
   });
   return net;
+}
+
+function withReplacements(ops: readonly Op[], liveBefore: readonly string[]): Op[] {
+  const live = new Set(liveBefore);
+  return ops.flatMap((op): Op[] => {
+    if (op.op === 'stop') live.delete(op.id);
+    if (op.op !== 'start') return [op];
+    const replaces = live.has(op.id);
+    live.add(op.id);
+    return replaces ? [{ op: 'stop', id: op.id }, op] : [op];
+  });
 }

@@ -51,6 +51,10 @@ export function stateOf(machine: AnyStateMachine, snapshot: AnyMachineSnapshot):
     error: json['status'] === 'error' ? ((snapshot.error ?? null) as Json) : null,
     tags: [...restored.tags].toSorted(),
     // XState lists the stopped children of a final machine still.
-    children: final ? [] : Object.entries(json.children).map(([id, child]) => [id, child.src]),
+    children: final
+      ? []
+      : Object.entries(json.children)
+          .map(([id, child]): [string, string] => [id, child.src])
+          .toSorted(),
   };
 }

@@ -21,20 +21,25 @@ export interface ExportedStep {
 export function exportedInitial(machine: AnyStateMachine): ExportedStep {
   const [snapshot, actions] = initialTransition(machine) as [AnyMachineSnapshot, ActionLike[]];
   if (snapshot.status === 'error') throw snapshot.error;
-  return observe(machine, snapshot, actions);
+  return observe(machine, snapshot, actions, []);
 }
 
 export function exportedStep(machine: AnyStateMachine, json: PersistedJson, event: { type: string }): ExportedStep {
   const before = createActor(machine, { snapshot: structuredClone(json) as never }).getSnapshot() as AnyMachineSnapshot;
   const [snapshot, actions] = transition(machine, before, event) as [AnyMachineSnapshot, ActionLike[]];
-  return observe(machine, snapshot, actions);
+  return observe(machine, snapshot, actions, Object.keys(before.children));
 }
 
 // XState types the parameters of its own actions as unknown.
 // oxlint-disable-next-line typescript/no-explicit-any
 type ActionLike = { type: string; params: any; info: { self: Reference } };
 
-function observe(machine: AnyStateMachine, snapshot: AnyMachineSnapshot, actions: ActionLike[]): ExportedStep {
+function observe(
+  machine: AnyStateMachine,
+  snapshot: AnyMachineSnapshot,
+  actions: ActionLike[],
+  live: string[],
+): ExportedStep {
   const ofType = (type: string): ActionLike[] => actions.filter((action) => action.type === type);
   const started = new Set(ofType('xstate.spawnChild').map(({ params }) => params.actorRef as unknown));
   const flashed = new Set(
@@ -50,7 +55,7 @@ function observe(machine: AnyStateMachine, snapshot: AnyMachineSnapshot, actions
     snapshot,
     flashed: flashed.size,
     ops,
-    observed: { threw: false, state: stateOf(machine, snapshot), net: netOf(ops, undelivered) },
+    observed: { threw: false, state: stateOf(machine, snapshot), net: netOf(ops, live, undelivered) },
   };
 }
 

@@ -84,7 +84,11 @@ export function liveStep(source: AnyStateMachine, json: PersistedJson | null, ev
   return {
     snapshot,
     microsteps: recording.microsteps,
-    observed: { threw, state: stateOf(source, snapshot), net: netOf(recording.ops, undelivered(recording)) },
+    observed: {
+      threw,
+      state: stateOf(source, snapshot),
+      net: netOf(recording.ops, Object.keys(json?.children ?? {}), undelivered(recording)),
+    },
   };
 }
 
