@@ -1,16 +1,8 @@
 // `npx pawl` in a clone: the refund agent, and the runs of the latest `pawl demo` (else the default store).
-import { readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { refundAgent } from './dist/examples/refund/agent.js';
 
-/** @returns {string} */
-function latestDemo() {
-  try {
-    const stores = readdirSync('.pawl').filter((name) => /^demo-\d+\.db$/.test(name));
-    const newest = stores.toSorted((a, b) => statSync(`.pawl/${b}`).mtimeMs - statSync(`.pawl/${a}`).mtimeMs)[0];
-    return `sqlite:./.pawl/${newest ?? 'pawl.db'}`;
-  } catch {
-    return 'sqlite:./.pawl/pawl.db';
-  }
-}
+// A demo without --store names its store after the time at which it began.
+const demos = existsSync('.pawl') ? readdirSync('.pawl').filter((name) => /^demo-\d+\.db$/.test(name)) : [];
 
-export default { agents: [refundAgent], store: latestDemo() };
+export default { agents: [refundAgent], store: `sqlite:./.pawl/${demos.toSorted().at(-1) ?? 'pawl.db'}` };

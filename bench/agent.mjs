@@ -19,7 +19,8 @@ export const CONTEXT_BYTES = 2048;
 /**
  * @typedef {object} Watch What the tool calls; both are synchronous and cost next to nothing.
  * @property {(runId: string, step: number) => void} called
- * @property {(signal: AbortSignal) => Promise<never>} [hang] Instead of an answer.
+ * @property {(step: number, signal: AbortSignal) => Promise<never>} [hang] Instead of an answer, from step `hangFrom` on.
+ * @property {number} [hangFrom] Default 0.
  */
 
 /** @param {import('./pawl.d.ts').Pawl} pawl @param {Watch} watch */
@@ -34,7 +35,7 @@ export function createAgent(pawl, watch) {
     timeoutMs: 30_000,
     execute: async ({ input, run, signal }) => {
       watch.called(run.runId, input.step);
-      if (watch.hang) return watch.hang(signal);
+      if (watch.hang && input.step >= (watch.hangFrom ?? 0)) return watch.hang(input.step, signal);
       return answerOf(input.step);
     },
     reconcile: async ({ input }) => pawl.happened(answerOf(input.step)),

@@ -4,12 +4,13 @@ import { join } from 'node:path';
 import { createAgent } from './agent.mjs';
 
 const LEASE_MS = 60_000;
+const WRITES = new Set(['claim', 'receive', 'renew', 'release', 'reserve', 'settleReservation', 'markUnreadable']);
 
 /**
  * @typedef {object} WorkSlice
  * @property {number} stepsPerSecond From the worker's start to the last run's final commit; claims count.
  * @property {number[]} stepUs Between two calls of a run's tool: a whole step, answer to next call.
- * @property {number} commits
+ * @property {number} writes Calls of the store that write; a claim may write for many runs.
  * @property {number} steps
  * @property {number} cpuUs Of this process, per step.
  */
@@ -17,7 +18,8 @@ const LEASE_MS = 60_000;
 /** One store in a folder of its own. A runtime lives for one slice; the store for all. */
 export class Workplace {
   #runs = 0;
-  #commits = 0;
+  #writes = 0;
+  #members = new Map();
   #closed = 0;
   #whenClosed = () => {};
 
@@ -34,15 +36,8 @@ export class Workplace {
       place.kind === 'memory'
         ? pawl.memoryStore()
         : pawl.sqliteStore({ path: this.path, durability: place.durability });
-    this.#countCommits();
-    // Closing a runtime closes its store; this one is used again.
-    this.shared = Object.assign(Object.create(this.store), { close: async () => {} });
-    for (const name of ['create', 'load', 'accept', 'verdict', 'claim', 'commit', 'receive', 'renew', 'release']) {
-      this.shared[name] = this.store[name].bind(this.store);
-    }
-    for (const name of ['watch', 'registerStructure', 'nowMs', 'list', 'read', 'due', 'reserve', 'settleReservation']) {
-      this.shared[name] = this.store[name].bind(this.store);
-    }
+    // Closing a runtime closes its store; this one is used again, and says how often it writes.
+    this.shared = new Proxy(this.store, { get: (store, name) => this.#member(store, name) });
   }
 
   /** @param {Parameters<typeof createAgent>[1]} watch */
@@ -68,7 +63,7 @@ export class Workplace {
     const ids = Array.from({ length: runs }, () => `run-${this.#runs++}`);
     for (const runId of ids) callsMs.set(runId, []);
     await Promise.all(ids.map((runId) => pawl.start('bench', { runId, input: { steps, grows } })));
-    this.#commits = 0;
+    this.#writes = 0;
     this.#closed = 0;
     const done = new Promise((resolve) => {
       this.#whenClosed = () => this.#closed === runs && resolve(undefined);
@@ -84,7 +79,7 @@ export class Workplace {
     return {
       stepsPerSecond: (total / elapsedMs) * 1000,
       stepUs: [...callsMs.values()].flatMap(intervalsUs),
-      commits: this.#commits,
+      writes: this.#writes,
       steps: total,
       cpuUs: (user + system) / total,
       callsMs,
@@ -104,14 +99,34 @@ export class Workplace {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  #countCommits() {
-    const commit = this.store.commit.bind(this.store);
-    this.store.commit = (given) => {
-      this.#commits++;
-      const answer = commit(given);
-      if (given.close) answer.then(() => (this.#closed++, this.#whenClosed()), () => {});
-      return answer;
-    };
+  #member(store, name) {
+    const known = this.#members.get(name);
+    if (known !== undefined) return known;
+    const value = store[name];
+    let member = typeof value === 'function' ? value.bind(store) : value;
+    if (name === 'close') member = async () => {};
+    if (name === 'commit') member = (commit) => this.#commit(store, commit);
+    else if (WRITES.has(name)) {
+      const call = member;
+      member = (...args) => (this.#writes++, call(...args));
+    }
+    this.#members.set(name, member);
+    return member;
+  }
+
+  #commit(store, commit) {
+    this.#writes++;
+    const answer = store.commit(commit);
+    if (commit.close) {
+      answer.then(
+        () => {
+          this.#closed++;
+          this.#whenClosed();
+        },
+        () => {},
+      );
+    }
+    return answer;
   }
 }
 

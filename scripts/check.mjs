@@ -28,7 +28,9 @@ for (const [name, command] of GATES) {
   if (wanted.length > 0 && !wanted.includes(name)) continue;
   const fromMs = performance.now();
   const output = typeof command === 'function' ? command() : run(command);
-  process.stdout.write(`${output === null ? 'ok    ' : 'FAILED'} ${name} (${((performance.now() - fromMs) / 1000).toFixed(1)} s)\n`);
+  process.stdout.write(
+    `${output === null ? 'ok    ' : 'FAILED'} ${name} (${((performance.now() - fromMs) / 1000).toFixed(1)} s)\n`,
+  );
   if (output === null) continue;
   process.stdout.write(`${output}\n`);
   failed.push(name);

@@ -44,7 +44,7 @@ export function chance(seed: number, ...words: (string | number)[]): number {
 
 /**
  * What happens to the `attempt`-th request (from 1) to do something for a subject: an order, or a recipient.
- * `refuse` and `wrong-amount` leave half of the subjects alone, so that the rest of the chart is reached as well;
+ * `refuse` and `wrong-amount` concern a third of the subjects, so that the rest of the chart is reached as well;
  * a refused subject stays refused. `error-500` fails once or twice per subject, and always for one in 25.
  */
 export function conductOf(rule: ConductRule, subject: string, attempt: number): Conduct {
@@ -53,9 +53,9 @@ export function conductOf(rule: ConductRule, subject: string, attempt: number): 
     case 'none':
       return 'behave';
     case 'refuse':
-      return chance(seed, 'refuse', subject) < 0.5 ? 'refuse' : 'behave';
+      return chance(seed, 'refuse', subject) < 1 / 3 ? 'refuse' : 'behave';
     case 'wrong-amount':
-      return chance(seed, 'wrong', subject) < 0.5 ? 'wrong-amount' : 'behave';
+      return chance(seed, 'wrong', subject) < 1 / 3 ? 'wrong-amount' : 'behave';
     case 'error-500':
       return attempt <= failuresOf(seed, subject) ? 'error-500' : 'behave';
     case 'mix': {

@@ -40,7 +40,7 @@ export interface DemoOptions {
    * it repeats blindly what it does not know.
    */
   plantBlindRetry?: boolean;
-  /** Default 20. */
+  /** Default 20; 0: all at once. */
   rowsPerSecond?: number;
   /** Default: by chance. */
   seed?: number;
@@ -109,7 +109,8 @@ export async function runDemo(options: DemoOptions, io: DemoIo): Promise<Judgeme
   });
 
   try {
-    const deadlineMs = performance.now() + PATIENCE_MS + (file.rows.length * 1_000) / rowsPerSecond;
+    const arrivalMs = rowsPerSecond > 0 ? (file.rows.length * 1_000) / rowsPerSecond : 0;
+    const deadlineMs = performance.now() + PATIENCE_MS + arrivalMs;
     let runs = await readRuns(pawl, file);
     while (!(heard.fed && runs.every(isSettled)) && performance.now() < deadlineMs) {
       if (keeper.failure !== null) throw new Error(keeper.failure);

@@ -23,7 +23,9 @@ export const mailJudgement = z.object({
 export type MailJudgement = z.infer<typeof mailJudgement>;
 
 export interface MailBox {
-  /** One row, synced before it returns. With dedupe a message id that is stored already adds none. */
+  /** Whether a mail with this message id is to be taken as the one that is stored already; never without dedupe. */
+  repeats(messageId: string): boolean;
+  /** One row, synced before it returns; none if the mail repeats a stored one. */
   add(received: Omit<Mail, 'receivedAtMs'>): void;
   withMessageId(messageId: string): Mail[];
   judge(): Omit<MailJudgement, 'pending'>;
@@ -51,10 +53,13 @@ export function openMailBox(file: string, dedupe: boolean): MailBox {
   const byMessageId = database.prepare(`${MAIL} WHERE messageId = ? ORDER BY number`);
   const withMessageId = (messageId: string): Mail[] => mail.array().parse(byMessageId.all(messageId));
 
+  const repeats = (messageId: string): boolean => dedupe && withMessageId(messageId).length > 0;
+
   return {
     withMessageId,
+    repeats,
     add({ messageId, orderId, recipient, sizeBytes }) {
-      if (dedupe && withMessageId(messageId).length > 0) return;
+      if (repeats(messageId)) return;
       insert.run(messageId, orderId, recipient, sizeBytes, Date.now());
     },
     judge() {

@@ -33,6 +33,8 @@ export function createMailService(options: MailServerOptions): MailService {
     const header = readHeader(raw);
     const messageId = header('message-id');
     const orderId = header('x-order-id');
+    // A repeated mail gets the answer that the first one should have got.
+    if (box.repeats(messageId)) return done(null, 'stored');
     const attempt = (seen.get(orderId) ?? 0) + 1;
     seen.set(orderId, attempt);
     const drawn = conductOf(options, orderId, attempt);

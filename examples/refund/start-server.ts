@@ -65,7 +65,7 @@ export function spawnProgram(name: 'payment-server' | 'mail-server' | 'worker', 
 
 /** Beside this module, or where the bundler put it if this module became part of a shared chunk. */
 function programFile(name: string): string {
-  const places = ['./', './examples/refund/'].map((folder) => `${folder}${name}${extname(import.meta.url)}`);
+  const places = ['./', './refund/'].map((folder) => `${folder}${name}${extname(import.meta.url)}`);
   const files = places.map((place) => fileURLToPath(new URL(place, import.meta.url)));
   const found = files.find((file) => existsSync(file));
   if (found === undefined) throw new Error(`The program ${name} is not at ${files.join(' or ')}.`);

@@ -56,13 +56,17 @@ async function feed(): Promise<void> {
   const { rows } = readRows(settings.input, settings.rows ?? undefined);
   for (const [at, row] of rows.entries()) {
     if (row.repeats === null && known.has(row.runId)) continue;
-    const dueInMs = settings.startedAtMs + (at * 1_000) / settings.rowsPerSecond - Date.now();
+    const dueInMs = settings.startedAtMs + arrivalMs(at) - Date.now();
     if (dueInMs > 0) await sleep(dueInMs, null, { signal: stopping.signal }).catch(() => undefined);
     if (stopping.signal.aborted) return;
     await start(row);
     known.add(row.runId);
   }
   tell({ kind: 'fed' });
+}
+
+function arrivalMs(row: number): number {
+  return settings.rowsPerSecond > 0 ? (row * 1_000) / settings.rowsPerSecond : 0;
 }
 
 async function start({ runId, request, line }: RefundRow): Promise<void> {

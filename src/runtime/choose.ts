@@ -23,6 +23,8 @@ export interface Situation {
   fence: number;
   nowMs: number;
   stopping: boolean;
+  /** Deferred events may be legal that the last commit had no room for. */
+  isCut: boolean;
   /** Outbox items delivered and not yet struck off. */
   delivered: number;
   random(): number;
@@ -44,7 +46,8 @@ export function chooseItem(situation: Situation): Choice | null {
   if (ended?.kind === 'receipt') {
     return { item: { kind: 'receipt', receipt: ended.receipt, context: ended.context }, ended };
   }
-  if (ended) return { item: { kind: 'reconciled', reconciled: ended.reconciled }, ended };
+  if (ended) return { item: ended, ended };
+  if (situation.isCut && !isStopped(record)) return { item: { kind: 'deferred' }, ended: null };
   const plan = situation.delivered > 0 || (!situation.stopping && needsPlan(situation));
   return plan ? { item: { kind: 'plan' }, ended: null } : null;
 }
@@ -61,7 +64,8 @@ function storedReceipt(record: RunRecord, receipts: Readonly<Record<string, Rece
   return null;
 }
 
-function dueTimer(record: RunRecord, nowMs: number): Timer | null {
+/** The timer that is reduced next, if one is due; none is while the run is stopped. */
+export function dueTimer(record: RunRecord, nowMs: number): Timer | null {
   if (isStopped(record)) return null;
   let first: Timer | null = null;
   for (const timer of Object.values(record.timers)) {
@@ -128,6 +132,11 @@ export function toReconcile(
       !calling.has(operation.operationId) &&
       !receipts[operation.operationId],
   );
+}
+
+/** Whether deferred events should be looked at again: a worker may have died between two commits. */
+export function mayTakeDeferred({ deferred, allowed }: RunRecord): boolean {
+  return deferred.some(({ body }) => body.kind === 'event' && allowed.includes(body.event.type));
 }
 
 /** Whether a run with an empty inbox and no call under way still has something to do now. */

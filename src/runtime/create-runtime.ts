@@ -11,6 +11,7 @@ import { Changes } from './changes.ts';
 import type { CrashPoints } from './crash-points.ts';
 import { loadRun, sendCommand, sendEvent, type DeliveryContext } from './deliver.ts';
 import type { Dispatcher } from './dispatcher.ts';
+import { Drives } from './drives.ts';
 import { silentLogger, type Logger } from './logger.ts';
 import type { Runtime, StartOptions, WaitOptions } from './runtime.ts';
 import { firstCommit } from './start-run.ts';
@@ -19,7 +20,7 @@ import { resolveOperation, type Resolution } from './resolve.ts';
 import { verifyRun } from './verify.ts';
 import { viewOf, type RunView } from './view.ts';
 import { watchLedger } from './watch-ledger.ts';
-import { RunWorker, workClaim, type WorkerContext } from './worker.ts';
+import { RunWorker, type WorkerContext } from './worker.ts';
 
 export interface RuntimeOptions<A extends AgentDefinition> {
   agents: readonly A[];
@@ -39,6 +40,9 @@ export interface RuntimeOptions<A extends AgentDefinition> {
   /** For tests: named instants at which the process may be stopped. */
   crashPoints?: CrashPoints;
 }
+
+/** How long driven runs have to end when the runtime is closed; a worker's `stop` says it for its own. */
+const CLOSE_GRACE_MS = 10_000;
 
 const ALLOW_ALL: Policy = { version: 'none', check: () => ({ allow: true }) };
 
@@ -62,7 +66,7 @@ class PawlRuntime {
   readonly #changes: Changes;
   readonly #delivery: DeliveryContext;
   readonly #workers = new Set<RunWorker>();
-  readonly #driving = new Set<Promise<void>>();
+  readonly #drives = new Drives();
   #ready: Promise<void> | null = null;
   #closed = false;
 
@@ -220,43 +224,29 @@ class PawlRuntime {
     const context = this.#workerContext(this.#leaseMs);
     let last = viewOf(await loadRun(this.#store, runId));
     const look = async (): Promise<RunView | null> => {
-      await this.#driveOnce(context, runId);
+      await this.#drives.once(context, this.#changes, runId);
       last = viewOf(await loadRun(this.#store, runId));
       return isReached(last, until) ? last : null;
     };
-    return (await this.#changes.until(runId, look, timeoutMs)) ?? timedOut(last, until, timeoutMs);
+    const timer = new AbortController();
+    const late = this.#clock.sleep(timeoutMs, timer.signal).then(() => null);
+    const found = await Promise.race([this.#changes.until(runId, look, timeoutMs), late]);
+    timer.abort();
+    if (found) return found;
+    // A call that takes longer than the caller waits ends by itself.
+    this.#drives.stop(runId);
+    last = viewOf(await loadRun(this.#store, runId));
+    return isReached(last, until) ? last : timedOut(last, until, timeoutMs);
   }
 
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    await Promise.all([...this.#workers].map((worker) => worker.stop()));
-    await Promise.all(this.#driving);
+    const stopped = [...this.#workers].map((worker) => worker.stop());
+    await Promise.all([...stopped, this.#drives.close({ clock: this.#clock }, CLOSE_GRACE_MS)]);
     await this.#changes.close();
     await this.#options.dispatcher?.close();
     await this.#store.close();
-  }
-
-  async #driveOnce(context: WorkerContext, runId: string): Promise<void> {
-    const askedMs = this.#clock.monotonicMs();
-    const [claim] = await this.#store.claim({
-      workerId: context.workerId,
-      leaseMs: context.leaseMs,
-      limit: 1,
-      agents: this.#registry.versions(),
-      runIds: [runId],
-    });
-    if (!claim) return;
-    let forget = (): void => {};
-    const working = workClaim(context, claim, askedMs, (run) => {
-      forget = this.#changes.listen((hinted) => {
-        if (hinted === runId) run.hint();
-      });
-    });
-    this.#driving.add(working);
-    await working;
-    forget();
-    this.#driving.delete(working);
   }
 
   #workerContext(leaseMs: number): WorkerContext {

@@ -67,7 +67,8 @@ export function isStopped(record: RunRecord): boolean {
 /** Whether the escalation still waits for a person. */
 export function isAsked({ escalation, operations }: RunRecord): boolean {
   if (escalation === null) return false;
-  return escalation.operationId === undefined || operations[escalation.operationId]?.status === 'escalated';
+  const { reason, operationId } = escalation;
+  return STEP_STOPS.has(reason) || operationId === undefined || operations[operationId]?.status === 'escalated';
 }
 
 export class Draft {
@@ -79,6 +80,8 @@ export class Draft {
   sequence: number;
   position: number;
   macrosteps = 0;
+  /** Deferred events may be legal for which this commit has no room. */
+  isCut = false;
   readonly entries: NewEntry[] = [];
   readonly keys: OperationKey[] = [];
   readonly receipts: Receipt[] = [];

@@ -60,8 +60,15 @@ function allowedEvents(draft: Draft): string[] {
   if (draft.macrosteps === 0 && record.cancel === draft.base.record.cancel && draft.base.sequence > 0) {
     return record.allowed;
   }
-  const { definition } = draft.base.agent;
-  return possibleEvents(definition.durable, draft.snapshot, draft.base.agent.callerEvents);
+  const { definition, callerEvents } = draft.base.agent;
+  return callerEvents.filter((type) => {
+    try {
+      return possibleEvents(definition.durable, draft.snapshot, [type]).length > 0;
+    } catch {
+      // Its guard throws: whoever sends it will be told.
+      return false;
+    }
+  });
 }
 
 function statusOf(record: RunRecord): RunStatus {
@@ -96,6 +103,14 @@ export function nextAction(record: RunRecord): NextAction {
   }
   if (escalated)
     return of(escalated, 'await_human', record.escalation?.message ?? escalated.reason ?? 'its outcome is not known');
+  const unaskable = operations.find(
+    (operation) =>
+      operation.recovery === 'human' && (operation.status === 'unknown' || operation.status === 'attempted'),
+  );
+  if (unaskable) {
+    const { attemptCount } = unaskable;
+    return of(unaskable, 'await_human', `attempt ${attemptCount} may have happened and nobody can be asked about it`);
+  }
   const asked = operations.find(
     (operation) =>
       operation.recovery === 'reconcile' && (operation.status === 'unknown' || operation.status === 'attempted'),

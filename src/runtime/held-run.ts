@@ -13,15 +13,17 @@ import type { Commit, CommitResult, Durability, Fault, InboxEvent, RunRecord } f
 import type { Policy } from '../tools/policy.ts';
 import type { RegisteredAgent } from './agents.ts';
 import { encodeCommit } from './commit.ts';
-import type { CrashPoints } from './crash-points.ts';
+import type { CrashPointInfo, CrashPoints } from './crash-points.ts';
 import { Draft } from './draft.ts';
 import { dueAtMs, finishDraft } from './finish.ts';
-import { chooseItem, hasWorkNow, nextWakeMs, toReconcile, type Choice } from './choose.ts';
+import { chooseItem, hasWorkNow, mayTakeDeferred, nextWakeMs, toReconcile, type Choice } from './choose.ts';
 import type { Logger } from './logger.ts';
 import { KnownFacts } from './known-facts.ts';
 import { holdBack } from './hold-back.ts';
+import { giveReceipts } from './give-receipts.ts';
 import { HeldLease } from './held-lease.ts';
 import { OpenCalls, operationIdOf, type Ended } from './open-calls.ts';
+import { deliverOutbox } from './outbox.ts';
 import { infoOf, planOperations } from './plan.ts';
 import { reduceAlone, reduceFollowing, reduceItem } from './reduce.ts';
 import { sendCommit } from './send-commit.ts';
@@ -61,8 +63,10 @@ export class HeldRun {
   #commitId: string;
   #inbox: InboxEvent[];
   #delivered = 0;
+  #isCut: boolean;
   #conflicts = 0;
   #stopping = false;
+  #mustGo = false;
   #over = false;
   #hinted = false;
   #wake: () => void = () => {};
@@ -82,6 +86,7 @@ export class HeldRun {
     this.#commitId = claim.facts.commitId;
     this.#facts = new KnownFacts(claim.facts.receipts);
     this.#inbox = claim.inbox;
+    this.#isCut = mayTakeDeferred(claim.record);
     this.#held = new HeldLease(context.clock, context.leaseMs, askedMs);
     this.#calls = new OpenCalls({
       clock: context.clock,
@@ -104,20 +109,24 @@ export class HeldRun {
       await this.#context.committed(this.runId, { dueInMs: null });
       return;
     }
-    await this.#setApart();
-    while (!this.#over) {
-      await this.#deliver();
-      const choice = this.#choose();
-      if (choice) {
-        await this.#advance(choice);
-        continue;
-      }
-      for (const operation of this.#toReconcile()) this.#reconcile(operation.operationId);
-      if (this.#calls.size === 0) await this.#advance({ item: { kind: 'plan' }, ended: null });
-      else await this.#waitForSomething();
+    try {
+      await this.#setApart();
+      while (!this.#over) await this.#turn();
+    } finally {
+      // Whatever went wrong: what comes back from calls under way is a fact.
+      await this.#calls.settled();
+      await giveReceipts(this.#context, this.runId, this.#calls.hand.splice(0));
     }
-    await this.#calls.settled();
-    await this.#giveReceipts();
+  }
+
+  async #turn(): Promise<void> {
+    await deliverOutbox(this.#context.store, this.#record, this.#delivered);
+    this.#delivered = this.#record.outbox.length;
+    const choice = this.#choose();
+    if (choice) return this.#advance(choice);
+    for (const operation of this.#toReconcile()) this.#reconcile(operation.operationId);
+    if (this.#calls.size > 0) return this.#waitForSomething();
+    return this.#advance({ item: { kind: 'plan' }, ended: null });
   }
 
   /** Something may have arrived for the run. */
@@ -132,8 +141,9 @@ export class HeldRun {
     this.#wake();
   }
 
-  /** Aborts what is under way. */
+  /** Aborts what is under way. What does not end at once is left to whoever claims the run next. */
   abort(): void {
+    this.#mustGo = true;
     this.#calls.abortAll();
   }
 
@@ -155,6 +165,7 @@ export class HeldRun {
       fence: this.#lease.fence,
       nowMs: this.#storeClock.nowMs(),
       stopping: this.#stopping,
+      isCut: this.#isCut,
       delivered: this.#delivered,
       random: () => this.#context.random(),
     });
@@ -210,8 +221,15 @@ export class HeldRun {
 
   async #plan(draft: Draft): Promise<void> {
     if (this.#stopping) return;
-    const { policy, store } = this.#context;
-    const context = { policy, store, random: () => this.#context.random() };
+    const { policy, store, clock, leaseMs } = this.#context;
+    const context = {
+      policy,
+      store,
+      clock,
+      random: () => this.#context.random(),
+      nowMs: () => this.#storeClock.nowMs(),
+      checksEndMs: clock.monotonicMs() + leaseMs / 3,
+    };
     while (await planOperations(draft, context)) reduceFollowing(draft);
   }
 
@@ -229,9 +247,10 @@ export class HeldRun {
       lease: keep ? { keepMs: leaseMs } : release,
       previous: this.#written,
     });
-    await this.#beforeCommit(ended);
+    const info = this.#crashInfo(ended);
+    await this.#beforeCommit(draft, ended);
     const sentMs = this.#context.clock.monotonicMs();
-    const result = await sendCommit(this.#context, commit);
+    const result = await sendCommit(this.#context, commit, () => this.#mustGo);
     switch (result.kind) {
       case 'ok':
       case 'repeated':
@@ -239,7 +258,7 @@ export class HeldRun {
         this.#written = encoded;
         await this.#afterCommit(
           draft,
-          ended,
+          info,
           keep ? null : { dueInMs: dueMs === null ? null : dueMs - this.#storeClock.nowMs() },
         );
         this.#startCalls(draft, result.durable);
@@ -254,32 +273,47 @@ export class HeldRun {
   #mustKeep(draft: Draft, ended: Ended | null): boolean {
     const hand = this.#calls.hand.length - (ended ? 1 : 0);
     const calls = this.#calls.size + hand;
-    if (calls > 0 || draft.calls.length > 0) return true;
+    if (calls > 0 || draft.calls.length > 0 || draft.isCut) return true;
     if (this.#stopping) return draft.record.outbox.length > 0;
     if (draft.record.outbox.length > 0 || this.#inbox.some((event) => event.position > draft.position)) return true;
     return hasWorkNow(draft.record, this.#facts.receipts, this.#lease.fence, this.#storeClock.nowMs());
   }
 
-  async #beforeCommit(ended: Ended | null): Promise<void> {
+  async #beforeCommit(draft: Draft, ended: Ended | null): Promise<void> {
     const { crashPoints, store } = this.#context;
-    if (!crashPoints || ended?.kind !== 'receipt' || ended.tool.effect === 'read') return;
-    const info = { runId: this.runId, operationId: ended.receipt.operationId, tool: ended.tool.name };
+    const info = this.#crashInfo(ended);
+    if (!crashPoints || !info || info.effect === 'read') return;
     await crashPoints.reached('B5', info);
-    if (crashPoints.wantsB6?.(info) !== true) return;
-    await store.receive(this.runId, ended.receipt);
+    const receipt = draft.receipts.find(({ outcome }) => outcome === 'succeeded' || outcome === 'failed');
+    if (!receipt || crashPoints.wantsB6?.(info) !== true) return;
+    await store.receive(this.runId, receipt);
     await crashPoints.reached('B6', info);
   }
 
-  async #afterCommit(draft: Draft, ended: Ended | null, released: { dueInMs: number | null } | null): Promise<void> {
+  async #afterCommit(
+    draft: Draft,
+    info: CrashPointInfo | null,
+    released: { dueInMs: number | null } | null,
+  ): Promise<void> {
     for (const log of draft.logs) this.#context.logger.info('machine log', { runId: this.runId, ...log });
     const { crashPoints } = this.#context;
-    const info =
-      crashPoints && ended?.kind === 'receipt'
-        ? { runId: this.runId, operationId: ended.receipt.operationId, tool: ended.tool.name }
-        : null;
     if (info) await crashPoints?.reached('B7', info);
     await this.#context.committed(this.runId, released);
     if (info) await crashPoints?.reached('B8', info);
+  }
+
+  /** Whose answer a commit carries, by execute or reconcile; null when nobody wants to know. */
+  #crashInfo(ended: Ended | null): (CrashPointInfo & { effect: 'read' | 'write' }) | null {
+    if (!ended || !this.#context.crashPoints) return null;
+    const operationId = operationIdOf(ended);
+    const operation = this.#record.operations[operationId];
+    if (!operation) return null;
+    return {
+      runId: this.runId,
+      operationId,
+      tool: operation.tool,
+      effect: operation.kind === 'write' ? 'write' : 'read',
+    };
   }
 
   #applied(
@@ -296,6 +330,7 @@ export class HeldRun {
     this.#commitId = commit.commitId;
     this.#inbox = result.inbox;
     this.#delivered = 0;
+    this.#isCut = draft.isCut;
     this.#conflicts = 0;
     this.#storeClock.sync(result.nowMs);
     this.#held.renewed(sentMs);
@@ -323,10 +358,7 @@ export class HeldRun {
     this.#storeClock.sync(result.nowMs);
     this.#inbox = result.inbox;
     this.#facts.take(result);
-    if (stored.receipt && result.on === 'receipt') {
-      const kept = this.#calls.hand.filter((ended) => operationIdOf(ended) !== operationId);
-      this.#calls.hand.splice(0, this.#calls.hand.length, ...kept);
-    }
+    if (stored.receipt && result.on === 'receipt') this.#calls.contradict(operationId, stored.receipt);
     this.#conflicts++;
     this.#context.logger.info('a commit met a stored fact', { runId: this.runId, on: result.on, operationId });
     if (this.#conflicts < 20) return;
@@ -334,19 +366,6 @@ export class HeldRun {
       'STORE_CORRUPT',
       `Run ${this.runId} meets the same ${result.on} conflict at ${operationId} again and again.`,
     );
-  }
-
-  async #deliver(): Promise<void> {
-    const { store } = this.#context;
-    const { outbox, tenant } = this.#record;
-    while (this.#delivered < outbox.length && !this.#over) {
-      const item = outbox[this.#delivered];
-      if (item?.kind === 'settle_reservation') {
-        const { to: key, intent, receipt } = item;
-        await store.settleReservation({ tenant, key, runId: this.runId, intent, receipt });
-      }
-      this.#delivered++;
-    }
   }
 
   async #waitForSomething(): Promise<void> {
@@ -390,14 +409,5 @@ export class HeldRun {
   #lost(answer: string): void {
     this.#context.logger.warn('the lease of a run was lost', { runId: this.runId, answer });
     this.#over = true;
-  }
-
-  /** What came back under a lease that is gone is still a fact. */
-  async #giveReceipts(): Promise<void> {
-    for (const ended of this.#calls.hand.splice(0)) {
-      if (ended.kind !== 'receipt' || ended.context.invalid) continue;
-      if (ended.receipt.outcome === 'unknown') continue;
-      await this.#context.store.receive(this.runId, ended.receipt);
-    }
   }
 }

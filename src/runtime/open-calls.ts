@@ -11,7 +11,12 @@ import type { Reconciled } from './reconcile-answer.ts';
 
 export type Ended =
   | { kind: 'receipt'; receipt: Receipt; context: ReceiptContext; tool: ToolDefinition }
-  | { kind: 'reconciled'; reconciled: Reconciled };
+  | { kind: 'reconciled'; reconciled: Reconciled }
+  /** A success that the store refused, because the operation is stored as failed. */
+  | { kind: 'contradicted'; receipt: Receipt; stored: Receipt };
+
+/** How long an aborted call has to end by itself when its worker has to go. */
+const ABORTED_MS = 250;
 
 export interface CallContext {
   clock: Clock;
@@ -29,7 +34,7 @@ export interface CallContext {
 export class OpenCalls {
   readonly #context: CallContext;
   readonly #open = new Map<string, AbortController>();
-  readonly #running = new Set<Promise<void>>();
+  #ended: () => void = () => {};
   /** What came back and is not yet committed, oldest first. */
   readonly hand: Ended[] = [];
 
@@ -45,17 +50,37 @@ export class OpenCalls {
     return new Set([...this.#open.keys(), ...this.hand.map(operationIdOf)]);
   }
 
+  /** The store has another outcome of an operation than what came back for it. */
+  contradict(operationId: string, stored: Receipt): void {
+    const hand = this.hand.splice(0);
+    for (const ended of hand) {
+      if (operationIdOf(ended) !== operationId) this.hand.push(ended);
+      else if (ended.kind === 'receipt' && ended.receipt.outcome === 'succeeded') {
+        this.hand.push({ kind: 'contradicted', receipt: ended.receipt, stored });
+      }
+    }
+  }
+
   abort(operationId: string): void {
     this.#open.get(operationId)?.abort();
   }
 
+  /** Aborts all, and after a moment forgets those that do not care: their answers are worth nothing here any more. */
   abortAll(): void {
-    for (const controller of this.#open.values()) controller.abort();
+    const aborted = [...this.#open];
+    for (const [, controller] of aborted) controller.abort();
+    void this.#context.clock.sleep(ABORTED_MS).then(() => {
+      for (const [operationId, controller] of aborted) this.#end(operationId, controller, null);
+    });
   }
 
-  /** Resolves when every call has ended. */
+  /** Resolves when every call has ended or is forgotten. */
   async settled(): Promise<void> {
-    while (this.#running.size > 0) await Promise.all(this.#running);
+    while (this.#open.size > 0) {
+      await new Promise<void>((resolve) => {
+        this.#ended = resolve;
+      });
+    }
   }
 
   /** Starts the call of a committed attempt; `refusal` says why it must not leave. */
@@ -69,7 +94,7 @@ export class OpenCalls {
     this.#track(planned.operationId, async (signal) => {
       const end = await this.#attempt(planned, operation, tool, run, refusal, signal);
       const { operationId, attempt } = planned;
-      const { wake, random, nowMs } = this.#context;
+      const { random, nowMs } = this.#context;
       const receipt: Receipt = {
         operationId,
         attempt,
@@ -81,7 +106,7 @@ export class OpenCalls {
       const context: ReceiptContext = { random: random(), stored: false, read: tool.effect === 'read' };
       if (end.outcome === 'succeeded' && end.invalid) context.invalid = end.invalid;
       if ('notSent' in end) context.notSent = true;
-      return { ended: { kind: 'receipt', receipt, context, tool }, wake };
+      return { kind: 'receipt', receipt, context, tool };
     });
   }
 
@@ -124,7 +149,7 @@ export class OpenCalls {
   /** Asks the provider what became of the latest attempt of an unknown operation. */
   reconcile(operation: Operation, tool: ToolDefinition, run: RunInfo): void {
     const { operationId, attemptCount: attempt } = operation;
-    const { clock, nowMs, wake } = this.#context;
+    const { clock, nowMs } = this.#context;
     const beganAtMs = nowMs();
     this.#track(operationId, async (signal) => {
       const answer = await askReconcile(tool, {
@@ -136,20 +161,22 @@ export class OpenCalls {
         timeoutMs: tool.timeoutMs,
         clock,
       });
-      return { ended: { kind: 'reconciled', reconciled: { operationId, attempt, answer, beganAtMs } }, wake };
+      return { kind: 'reconciled', reconciled: { operationId, attempt, answer, beganAtMs } };
     });
   }
 
-  #track(operationId: string, call: (signal: AbortSignal) => Promise<{ ended: Ended; wake(): void }>): void {
+  #track(operationId: string, call: (signal: AbortSignal) => Promise<Ended>): void {
     const controller = new AbortController();
     this.#open.set(operationId, controller);
-    const running: Promise<void> = call(controller.signal).then(({ ended, wake }) => {
-      this.#open.delete(operationId);
-      this.#running.delete(running);
-      this.hand.push(ended);
-      wake();
-    });
-    this.#running.add(running);
+    void call(controller.signal).then((ended) => this.#end(operationId, controller, ended));
+  }
+
+  #end(operationId: string, controller: AbortController, ended: Ended | null): void {
+    if (this.#open.get(operationId) !== controller) return;
+    this.#open.delete(operationId);
+    if (ended) this.hand.push(ended);
+    this.#ended();
+    this.#context.wake();
   }
 
   async #reached(point: CrashPoint, runId: string, operationId: string, tool: ToolDefinition): Promise<void> {
@@ -158,5 +185,5 @@ export class OpenCalls {
 }
 
 export function operationIdOf(ended: Ended): string {
-  return ended.kind === 'receipt' ? ended.receipt.operationId : ended.reconciled.operationId;
+  return ended.kind === 'reconciled' ? ended.reconciled.operationId : ended.receipt.operationId;
 }

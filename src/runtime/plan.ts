@@ -1,8 +1,9 @@
 /** What a commit does about open operations: recover, check, attempt, withdraw; all before it is sent. */
+import type { Clock } from '../clock.ts';
 import type { Store } from '../persistence/store.ts';
 import type { Fault, Json, Operation, Receipt } from '../records.ts';
 import { backoffMs } from '../tools/backoff.ts';
-import { askPolicy, type Policy } from '../tools/policy.ts';
+import { askPolicy, type Policy, type PolicyAnswer, type PolicyQuestion } from '../tools/policy.ts';
 import type { RunInfo, ToolDefinition } from '../tools/tool.ts';
 import { isStopped, type Draft } from './draft.ts';
 import { unblock, windowEndMs, withdraw } from './operations.ts';
@@ -11,7 +12,12 @@ import { MAX_CRASHES, needsHuman, pastDeadline, takeReceipt } from './receipts.t
 export interface PlanContext {
   policy: Policy;
   store: Store;
+  clock: Clock;
   random(): number;
+  /** Store time, which goes on while checks are awaited. */
+  nowMs(): number;
+  /** Monotonic time at which the checks of one commit must be over: nobody renews the lease meanwhile. */
+  checksEndMs: number;
 }
 
 /** Back-off of a policy that threw, of a reservation held elsewhere, and of attempts whose worker died twice. */
@@ -91,7 +97,7 @@ async function planOne(draft: Draft, operation: Operation, context: PlanContext)
   if (!settling && pastDeadline(draft)) return;
   if (needsOwnCommit(draft, operation, tool)) return;
   if (!settling && !(await passes(draft, operation, tool, context))) return;
-  writeAttempt(draft, operation, tool);
+  writeAttempt(draft, operation, tool, context.nowMs());
 }
 
 /** The attempt of such an operation is written apart from its intent, so that "not called" stays distinguishable. */
@@ -107,7 +113,7 @@ async function passes(
   context: PlanContext,
 ): Promise<boolean> {
   const { operationId } = operation;
-  const answer = await askPolicy(context.policy, {
+  const answer = await askInTime(context, {
     run: runInfo(draft),
     tool: { name: tool.name, version: tool.version, effect: tool.effect },
     input: operation.input,
@@ -129,6 +135,18 @@ async function passes(
     return false;
   }
   return tool.scope === 'run' || (await reserved(draft, operation, context));
+}
+
+/** A policy that does not answer in time has thrown. */
+async function askInTime(context: PlanContext, question: PolicyQuestion): Promise<PolicyAnswer> {
+  const { clock, policy, checksEndMs } = context;
+  const timer = new AbortController();
+  const late = clock
+    .sleep(Math.max(0, checksEndMs - clock.monotonicMs()), timer.signal)
+    .then((): PolicyAnswer => ({ kind: 'threw', message: 'it gave no answer in time' }));
+  const answer = await Promise.race([askPolicy(policy, question), late]);
+  timer.abort();
+  return answer;
 }
 
 function deny(draft: Draft, operation: Operation, reason: string): void {
@@ -186,19 +204,20 @@ function takeOwnersReceipt(draft: Draft, operation: Operation, receipt: Receipt,
   for (const invocationId of joined) draft.complete({ invocationId, error });
 }
 
-function writeAttempt(draft: Draft, planned: Operation, tool: ToolDefinition): void {
+/** Its time runs from when the checks are over, just before the commit is sent. */
+function writeAttempt(draft: Draft, planned: Operation, tool: ToolDefinition, atMs: number): void {
   const { operationId } = planned;
   const number = planned.attemptCount + 1;
   const settling = planned.status === 'unknown';
   draft.moveOperation(operationId, 'attempt', {
     attemptCount: number,
     orphaned: false,
-    attempts: [...planned.attempts.slice(-9), { attempt: number, fence: draft.base.fence, atMs: draft.nowMs }],
+    attempts: [...planned.attempts.slice(-9), { attempt: number, fence: draft.base.fence, atMs }],
     // Inside the window of an earlier attempt that may still land, nothing this one says closes that one.
     soft: planned.kind === 'write' && (planned.soft || settling) && draft.nowMs < windowEndMs(planned, tool),
   });
   draft.attempts.push({ operationId, attempt: number });
-  draft.calls.push({ operationId, attempt: number, atMs: draft.nowMs });
+  draft.calls.push({ operationId, attempt: number, atMs });
   draft.entry('attempted', { operationId, attempt: number });
   const { spent } = draft.record.budget;
   draft.record.budget = { ...draft.record.budget, spent: { ...spent, toolCalls: spent.toolCalls + 1 } };

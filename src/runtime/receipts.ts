@@ -75,6 +75,14 @@ export function takeLate(draft: Draft, receipt: Pick<Receipt, 'operationId' | 'a
   });
 }
 
+/** The worker saw a success of an operation that is stored as failed: whoever looks must be able to see both. */
+export function reportContradiction(draft: Draft, receipt: Receipt, stored: Receipt): void {
+  const { operationId, attempt } = receipt;
+  draft.entry('conflict', { operationId, attempt, stored: stored.outcome, receipt: receipt as unknown as Json });
+  const message = `Attempt ${attempt} succeeded, and the operation is recorded as ${stored.outcome}; its effect stands.`;
+  draft.escalate('conflicting_outcomes', { operationId, message });
+}
+
 function takeUnknown(
   draft: Draft,
   operation: Operation,

@@ -1,11 +1,12 @@
 /** Reduces one item into a draft: an event, a timer, a receipt; then what follows from it, until nothing does. */
 import { classify } from '../machines/classify.ts';
-import type { Fault, InboxEvent, JsonObject, Receipt, Timer } from '../records.ts';
+import type { Fault, InboxEvent, Json, JsonObject, Receipt, Timer } from '../records.ts';
 import { LIMITS } from '../persistence/store.ts';
-import { isStopped, type Draft } from './draft.ts';
+import { dueTimer } from './choose.ts';
+import { isStopped, MAX_MACROSTEPS, type Draft } from './draft.ts';
 import { leaveMachine, reduceCompletion, reduceEvent, Runaway, stepFault } from './macrostep.ts';
 import { giveUpLeft } from './operations.ts';
-import { takeReceipt, type ReceiptContext } from './receipts.ts';
+import { reportContradiction, takeReceipt, type ReceiptContext } from './receipts.ts';
 import { takeReconciled, type Reconciled } from './reconcile-answer.ts';
 
 export type Item =
@@ -13,8 +14,14 @@ export type Item =
   | { kind: 'timer'; timer: Timer }
   | { kind: 'receipt'; receipt: Receipt; context: ReceiptContext }
   | { kind: 'reconciled'; reconciled: Reconciled }
+  | { kind: 'contradicted'; receipt: Receipt; stored: Receipt }
+  /** Deferred events that the last commit had no room for. */
+  | { kind: 'deferred' }
   /** Nothing to reduce: operations are to be planned, or the lease given back. */
   | { kind: 'plan' };
+
+/** Begins the ids of timers that hold an own event while the run is stopped. */
+const OWN_EVENT = 'pawl.own.';
 
 type OutsideEvent = JsonObject & { type: string };
 
@@ -32,6 +39,14 @@ export function reduceItem(draft: Draft, item: Item, random: number): void {
       break;
     case 'reconciled':
       takeReconciled(draft, item.reconciled, random);
+      break;
+    case 'contradicted':
+      reportContradiction(draft, item.receipt, item.stored);
+      break;
+    case 'deferred':
+      if (!reduceOneDeferred(draft)) return;
+      // Refused: the others are still to be looked at.
+      draft.isCut = draft.macrosteps === 0;
       break;
     case 'plan':
       break;
@@ -77,7 +92,10 @@ function reduceOutsideEvent(draft: Draft, inbox: InboxEvent, event: OutsideEvent
     if (reduceEvent(draft, event, { eventId: inbox.eventId })) return draft.verdict(inbox, 'applied');
     rejectByPolicy(draft, inbox, event);
   } catch (error) {
-    refuse(draft, inbox, 'step_threw', stepFault(error).message);
+    if (!(error instanceof Runaway)) return refuse(draft, inbox, 'step_threw', stepFault(error).message);
+    // One of many that were held back: it waits for the next release.
+    stop(draft, error, {});
+    hold(draft, inbox);
   }
 }
 
@@ -94,7 +112,8 @@ function rejectByPolicy(draft: Draft, inbox: InboxEvent, event: OutsideEvent): v
     return draft.verdict(inbox, 'dropped');
   }
   if (policy === 'defer') return refuse(draft, inbox, 'deferred_full');
-  const guarded = classify(draft.base.agent.definition.durable, draft.snapshot, event) === 'guard_rejected';
+  const at = { runId: draft.record.runId, sequence: draft.sequence + 1, atMs: draft.nowMs };
+  const guarded = classify(draft.base.agent.definition.durable, draft.snapshot, event, at) === 'guard_rejected';
   refuse(draft, inbox, guarded ? 'guard_rejected' : 'forbidden');
 }
 
@@ -143,15 +162,37 @@ function reduceRelease(draft: Draft, event: InboxEvent, reason: string): void {
       notBeforeMs: 0,
     });
   }
+  reduceHeldBack(draft);
   draft.verdict(event, 'applied');
-  for (const completion of draft.record.pending) draft.complete(completion);
+}
+
+/** What came while the run was stopped, in its order: completions and own events, then timers and events by time. */
+function reduceHeldBack(draft: Draft): void {
+  const { pending, deferred } = draft.record;
   draft.record.pending = [];
-  const held = draft.record.deferred;
   draft.record.deferred = [];
-  for (const kept of held) {
-    const deferrable = kept.body.kind === 'event' && draft.verdicts.every((known) => known.eventId !== kept.eventId);
-    if (deferrable) reduceInboxEvent(draft, kept, 0);
+  for (const completion of pending) draft.complete(completion);
+  for (const timer of Object.values(draft.record.timers)) {
+    if (!timer.id.startsWith(OWN_EVENT)) continue;
+    delete draft.map('timers')[timer.id];
+    draft.follow.push({ kind: 'event', event: timer.event });
   }
+  reduceFollowing(draft);
+  for (const kept of deferred) {
+    for (let timer = dueTimer(draft.record, kept.atMs); timer; timer = dueTimer(draft.record, kept.atMs)) {
+      reduceTimer(draft, timer);
+      reduceFollowing(draft);
+    }
+    reduceInboxEvent(draft, kept, 0);
+    reduceFollowing(draft);
+  }
+}
+
+/** An own event that cannot be reduced now is kept as a timer that is due at once. */
+function keepOwnEvent(draft: Draft, event: Json): void {
+  const id = `${OWN_EVENT}${draft.sequence}.${Object.keys(draft.record.timers).length}`;
+  draft.map('timers')[id] = { id, kind: 'send', dueAtMs: draft.nowMs, event, armedAt: draft.sequence };
+  draft.entry('timer_armed', { timerId: id, dueAtMs: draft.nowMs });
 }
 
 function reduceTimer(draft: Draft, timer: Timer): void {
@@ -159,8 +200,8 @@ function reduceTimer(draft: Draft, timer: Timer): void {
   if (!current || current.armedAt !== timer.armedAt) return;
   delete draft.map('timers')[timer.id];
   draft.entry('timer_fired', { timerId: timer.id, dueAtMs: timer.dueAtMs }, { timerId: timer.id });
-  if (timer.kind === 'deadline') return reduceDeadline(draft);
   try {
+    if (timer.kind === 'deadline') return reduceDeadline(draft);
     reduceEvent(draft, timer.event as OutsideEvent, { timerId: timer.id });
   } catch (error) {
     draft.map('timers')[timer.id] = timer;
@@ -170,11 +211,7 @@ function reduceTimer(draft: Draft, timer: Timer): void {
 
 function reduceDeadline(draft: Draft): void {
   const declared = Object.hasOwn(draft.base.agent.definition.events.definitions, 'DEADLINE_EXCEEDED');
-  try {
-    if (declared && reduceEvent(draft, { type: 'DEADLINE_EXCEEDED' }, { timerId: 'pawl.deadline' })) return;
-  } catch (error) {
-    return stop(draft, error, {});
-  }
+  if (declared && reduceEvent(draft, { type: 'DEADLINE_EXCEEDED' }, { timerId: 'pawl.deadline' })) return;
   cancelRun(draft, 'pawl', 'deadline');
 }
 
@@ -191,6 +228,7 @@ function reduceQueued(draft: Draft): void {
       if (!next) break;
       if (isStopped(draft.record)) {
         if (next.kind === 'completion') draft.list('pending').push(next.completion);
+        else keepOwnEvent(draft, next.event);
         draft.follow.shift();
         continue;
       }
@@ -202,22 +240,23 @@ function reduceQueued(draft: Draft): void {
         stop(draft, error, next.kind === 'completion' ? { invocationId: next.completion.invocationId } : {});
       }
     }
-    if (isStopped(draft.record) || !reduceOneDeferred(draft)) return;
+    if (isStopped(draft.record) || draft.macrosteps === 0 || !reduceOneDeferred(draft)) return;
   }
 }
 
+/** The oldest deferred event that the chart takes now. Those beyond one commit are left to the next. */
 function reduceOneDeferred(draft: Draft): boolean {
-  if (draft.macrosteps === 0 || draft.record.cancel !== null || draft.record.machine.status !== 'active') return false;
+  if (draft.record.cancel !== null || draft.record.machine.status !== 'active') return false;
+  if (draft.macrosteps >= MAX_MACROSTEPS) {
+    draft.isCut = draft.record.deferred.length > 0;
+    return false;
+  }
   for (const [index, kept] of draft.record.deferred.entries()) {
     if (kept.body.kind !== 'event') continue;
     try {
       if (!reduceEvent(draft, kept.body.event, { eventId: kept.eventId })) continue;
       draft.verdict(kept, 'applied');
     } catch (error) {
-      if (error instanceof Runaway) {
-        stop(draft, error, {});
-        return false;
-      }
       refuse(draft, kept, 'step_threw', stepFault(error).message);
     }
     draft.list('deferred').splice(index, 1);
@@ -237,7 +276,7 @@ function stop(draft: Draft, error: unknown, fields: { invocationId?: string }): 
 /** An item that cannot be stored as reduced: its fact alone, and a person is asked (DESIGN 3). */
 export function reduceAlone(draft: Draft, item: Item, fault: Fault, random: number): void {
   const { message } = fault;
-  if (item.kind === 'inbox' && item.event.body.kind === 'event') {
+  if (item.kind === 'inbox' && (item.event.body.kind === 'event' || item.event.body.kind === 'release')) {
     draft.position = item.event.position;
     return refuse(draft, item.event, 'step_threw', message);
   }

@@ -49,6 +49,8 @@ export async function resolveOperation(
   if (operation.status !== 'unknown' && operation.status !== 'escalated') {
     throw alreadySettled(runId, operationId, operation.status, as);
   }
+  const fact = run.facts.receipts[operationId];
+  if (fact && fact.outcome !== as) throw alreadySettled(runId, operationId, fact.outcome, as);
   const receipt: Receipt = {
     operationId,
     attempt: operation.attemptCount,
@@ -61,10 +63,15 @@ export async function resolveOperation(
       ? { output: outputOf(context, run, operation, resolution.output) }
       : { error: { code: as === 'failed' ? 'TOOL_FAILED' : 'TOOL_NOT_EXECUTED', message: evidence } }),
   };
-  const stored = await store.receive(runId, receipt);
-  if (stored !== 'stored') throw alreadySettled(runId, operationId, stored, as);
+  const { eventId, ...event } = receiptEvent(
+    fact ? { ...fact, attempt: receipt.attempt, via: 'resolve', by, evidence } : receipt,
+  );
+  // A stored outcome that another attempt contradicts is a fact already: only the person's word is new.
+  const item = fact ? { ...event, eventId: `resolve:${operationId}:${receipt.attempt}` } : { ...event, eventId };
+  const stored = fact ? (await store.accept(runId, item)).kind : await store.receive(runId, receipt);
+  if (stored !== 'stored' && stored !== 'accepted') throw alreadySettled(runId, operationId, stored, as);
   hint(runId);
-  return awaitVerdict(context, run, receiptEvent(receipt).eventId, resolution.waitMs ?? DEFAULT_WAIT_MS);
+  return awaitVerdict(context, run, item.eventId, resolution.waitMs ?? DEFAULT_WAIT_MS);
 }
 
 function outputOf(context: DeliveryContext, run: StoredRun, operation: Operation, given: unknown): Json {

@@ -80,13 +80,14 @@ export class RunWorker implements Worker {
   async stop(options: { graceMs?: number } = {}): Promise<void> {
     this.#stopping.abort();
     this.#wake();
-    const held = [...this.#held];
-    for (const { run } of held) run?.stop();
+    for (const { run } of this.#held) run?.stop();
     const grace = new AbortController();
     const abort = this.#context.clock.sleep(options.graceMs ?? 10_000, grace.signal).then(() => {
-      if (!grace.signal.aborted) for (const { run } of held) run?.abort();
+      if (!grace.signal.aborted) for (const { run } of this.#held) run?.abort();
     });
-    await Promise.all([this.#loop, ...held.map(({ ended }) => ended)]);
+    // A claim under way may still bring runs.
+    await this.#loop;
+    await Promise.all([...this.#held].map(({ ended }) => ended));
     grace.abort();
     await abort;
     this.#resolveStopped();
@@ -139,6 +140,7 @@ export class RunWorker implements Worker {
     this.#held.add(held);
     held.ended = workClaim(this.#context, claim, askedMs, (run) => {
       held.run = run;
+      if (this.#stopping.signal.aborted) run.stop();
     }).finally(() => {
       this.#held.delete(held);
       this.#look();

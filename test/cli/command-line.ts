@@ -39,7 +39,7 @@ export function startCommandLine(argv: readonly string[], options: CommandLineOp
     errIsTerminal: options.isTerminal ?? false,
     columns: options.columns ?? 100,
     env: options.env ?? {},
-    cwd: options.cwd ?? '/nonexistent',
+    cwd: options.cwd ?? '/dev/null/nowhere',
     pid: 1,
     onStopSignal(listener) {
       listeners.add(listener);

@@ -5,7 +5,9 @@ import { paymentServer, SHORT } from './servers.ts';
 
 type PaymentServer = Awaited<ReturnType<typeof paymentServer>>;
 
-const GIVE_UP_MS = SHORT.callerTimeoutMs + 20;
+/** For an answer that comes, and for one that does not. */
+const PATIENT_MS = 5_000;
+const IMPATIENT_MS = 300;
 
 interface Answer {
   status: number;
@@ -19,7 +21,7 @@ async function post(
   orderId: string,
   options: { operationId?: string; holdMs?: number; giveUpMs?: number; amountCents?: number } = {},
 ): Promise<Answer | null> {
-  const { operationId = `op-${orderId}`, holdMs, giveUpMs = GIVE_UP_MS, amountCents = 5_000 } = options;
+  const { operationId = `op-${orderId}`, holdMs, giveUpMs = PATIENT_MS, amountCents = 5_000 } = options;
   const startedMs = performance.now();
   try {
     const response = await fetch(`${paymentUrl}/refunds`, {
@@ -117,7 +119,7 @@ test('without dedupe each accepted request is an effect under its operation id',
   expect(await server.judge()).toMatchObject({ effects: 2, duplicates: [{ orderId: 'PO-1', effects: 2 }] });
 });
 
-describe.each([true, false])('misbehaviours with dedupe %s', (dedupe) => {
+describe.concurrent.each([true, false])('misbehaviours with dedupe %s', (dedupe) => {
   test('refuse: a refused order stays refused under any key, others pass', async () => {
     const server = await paymentServer({ misbehave: 'refuse', dedupe });
     const refused = orderWith('refuse', 'refuse');
@@ -130,7 +132,7 @@ describe.each([true, false])('misbehaviours with dedupe %s', (dedupe) => {
 
   test('accept-timeout: does it and never answers', async () => {
     const server = await paymentServer({ misbehave: 'accept-timeout', dedupe });
-    expect(await post(server, 'PO-1')).toBeNull();
+    expect(await post(server, 'PO-1', { giveUpMs: IMPATIENT_MS })).toBeNull();
     expect(await refundsOf(server, 'PO-1')).toHaveLength(1);
   });
 
@@ -138,7 +140,7 @@ describe.each([true, false])('misbehaviours with dedupe %s', (dedupe) => {
     const server = await paymentServer({ misbehave: 'accept-reset', dedupe });
     const startedMs = performance.now();
     expect(await post(server, 'PO-1')).toBeNull();
-    expect(performance.now() - startedMs).toBeLessThan(GIVE_UP_MS);
+    expect(performance.now() - startedMs).toBeLessThan(PATIENT_MS);
     expect(await refundsOf(server, 'PO-1')).toHaveLength(1);
   });
 
@@ -146,17 +148,18 @@ describe.each([true, false])('misbehaviours with dedupe %s', (dedupe) => {
     const server = await paymentServer({ misbehave: 'slow', dedupe });
     const answer = await post(server, 'PO-1');
     expect(answer?.status).toBe(201);
-    expect(answer?.elapsedMs).toBeGreaterThanOrEqual(SHORT.slowMs / 3);
+    expect(answer?.elapsedMs).toBeGreaterThanOrEqual(SHORT.slowMs / 3 - 1);
   });
 
-  test('late: the effect comes after the caller has given up, and within the window', async () => {
+  test('late: the effect comes after the caller has given up', async () => {
     const server = await paymentServer({ misbehave: 'late', dedupe });
-    const answer = post(server, 'PO-1', { giveUpMs: 100 });
-    await sleep(100);
+    const answer = post(server, 'PO-1', { giveUpMs: SHORT.callerTimeoutMs - 100 });
+    await sleep(50);
     expect(await get(server, '/refunds?operationId=op-PO-1')).toEqual({ status: 200, body: { refunds: [] } });
     expect(await answer).toBeNull();
-    await sleep(SHORT.lateMs + 30);
+    const startedMs = performance.now();
     expect(await refundsOf(server, 'PO-1')).toHaveLength(1);
+    expect(performance.now() - startedMs).toBeGreaterThan(SHORT.lateMs / 10);
   });
 
   test('error-500: no effect, then it works', async () => {
@@ -171,15 +174,16 @@ describe.each([true, false])('misbehaviours with dedupe %s', (dedupe) => {
 
   test('query-down: the query answers 503 for a while from its first time on', async () => {
     const server = await paymentServer({ misbehave: 'query-down', dedupe });
-    expect(await post(server, 'PO-1', { giveUpMs: 80 })).toBeNull();
-    expect((await get(server, '/refunds?operationId=op-PO-1')).status).toBe(503);
-    await sleep(SHORT.queryDownMs / 2);
-    expect((await get(server, '/refunds?operationId=op-PO-1')).status).toBe(503);
-    await sleep(SHORT.queryDownMs / 2);
-    expect(await get(server, '/refunds?operationId=op-PO-1')).toMatchObject({
-      status: 200,
-      body: { refunds: [{ orderId: 'PO-1' }] },
-    });
+    expect(await post(server, 'PO-1', { giveUpMs: IMPATIENT_MS })).toBeNull();
+    const firstMs = performance.now();
+    const answers = [];
+    do {
+      answers.push(await get(server, '/refunds?operationId=op-PO-1'));
+      await sleep(50);
+    } while (answers.at(-1)?.status === 503);
+    expect(answers.length).toBeGreaterThan(1);
+    expect(performance.now() - firstMs).toBeGreaterThanOrEqual(SHORT.queryDownMs);
+    expect(answers.at(-1)).toMatchObject({ status: 200, body: { refunds: [{ orderId: 'PO-1' }] } });
   });
 
   test('wrong-amount: only reading back shows it', async () => {
@@ -197,9 +201,8 @@ describe.each([true, false])('misbehaviours with dedupe %s', (dedupe) => {
 test('a caller that dies during the hold gets the effect late for some orders and never for the others', async () => {
   const server = await paymentServer({ dedupe: false });
   const orders = Array.from({ length: 20 }, (_, at) => `PO-${at + 1}`);
-  const answers = await Promise.all(orders.map((orderId) => post(server, orderId, { holdMs: 150, giveUpMs: 60 })));
+  const answers = await Promise.all(orders.map((orderId) => post(server, orderId, { holdMs: 4_000, giveUpMs: 500 })));
   expect(answers.every((answer) => answer === null)).toBe(true);
-  await sleep(SHORT.lateMs + 50);
   const { effects, duplicates } = await server.judge();
   expect(effects).toBeGreaterThan(3);
   expect(effects).toBeLessThan(17);
@@ -209,8 +212,8 @@ test('a caller that dies during the hold gets the effect late for some orders an
 test('after a hold without effect the same key can be tried again', async () => {
   const server = await paymentServer();
   const orders = Array.from({ length: 8 }, (_, at) => `PO-${at + 1}`);
-  await Promise.all(orders.map((orderId) => post(server, orderId, { holdMs: 150, giveUpMs: 60 })));
-  const answers = await Promise.all(orders.map((orderId) => post(server, orderId, { giveUpMs: 1_000 })));
+  await Promise.all(orders.map((orderId) => post(server, orderId, { holdMs: 4_000, giveUpMs: 500 })));
+  const answers = await Promise.all(orders.map((orderId) => post(server, orderId)));
   expect(answers.map((answer) => answer?.status)).toEqual(orders.map(() => 201));
   expect(await server.judge()).toMatchObject({ effects: orders.length, duplicates: [] });
 });

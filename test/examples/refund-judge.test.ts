@@ -74,7 +74,8 @@ describe('what the judge calls a loss or a duplicate', () => {
     ['a row without a run', [], { refunds: 0, mails: 0 }, { lost: 1 }],
     ['a run that never ended', [runOf({ status: 'waiting', output: null })], { refunds: 0, mails: 0 }, { lost: 1 }],
     ['a run that failed', [runOf({ status: 'failed', output: null })], { mails: 0 }, { lost: 1 }],
-    ['done without effect', [runOf()], { refunds: 0 }, { lost: 1 }],
+    ['done as refunded, without effect', [runOf()], { refunds: 0 }, { lost: 1 }],
+    ['done as not refunded', [runOf({ output: { ...DONE, refundId: null } })], { refunds: 0 }, { lost: 1 }],
     ['declined, and the money has moved', [runOf({ output: declined })], { mails: 0 }, { lost: 1 }],
     [
       'a mail that counts as sent and did not come',

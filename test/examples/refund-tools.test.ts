@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { conductOf } from '../../examples/refund/conduct.ts';
+import { chance, conductOf } from '../../examples/refund/conduct.ts';
 import { refundTools, type RefundToolOptions } from '../../examples/refund/tools.ts';
 import type { Json } from '../../src/records.ts';
 import { asReconciled, isNotExecuted, isToolFailure } from '../../src/tools/outcome.ts';
@@ -79,7 +79,7 @@ test('a run of all four tools against servers that behave', async () => {
   expect(await execute(notifyVendor, NOTICE)).toEqual({ messageId: '<op-1@refunds.example>' });
 });
 
-test.each([
+test.concurrent.each([
   ['refuse', 'failure', 'absent'],
   ['accept-timeout', 'unknown', 'happened'],
   ['accept-reset', 'unknown', 'happened'],
@@ -90,8 +90,10 @@ test.each([
   ['none', 'value', 'happened'],
 ] as const)('payments.refund under %s ends as %s, and asked right away it is %s', async (misbehave, ends, asked) => {
   const { issueRefund } = await toolsAt({ misbehave });
+  // One that shows the conduct, and whose late effect is late enough to be asked for before.
   const orderId = Array.from({ length: 40 }, (_, at) => `PO-${at + 1}`).find(
-    (id) => misbehave === 'none' || conductOf({ misbehave, seed: 1 }, id, 1) === misbehave,
+    (id) =>
+      (misbehave === 'none' || conductOf({ misbehave, seed: 1 }, id, 1) === misbehave) && chance(1, 'late', id) > 0.8,
   );
   const input = { ...MONEY, orderId: orderId ?? '' };
   expect(kindOf(await execute(issueRefund, input))).toBe(ends);
@@ -133,7 +135,7 @@ test('an aborted call ends at once and proves nothing', async () => {
     setTimeout(() => abort.abort(), 100);
     const outcome = await made.execute({ ...context(input, 0), signal: abort.signal }).catch((error: unknown) => error);
     expect(kindOf(outcome)).toBe('unknown');
-    expect(performance.now() - startedMs).toBeLessThan(250);
+    expect(performance.now() - startedMs).toBeLessThan(2_000);
   }
 });
 
@@ -155,7 +157,7 @@ test('a call that its caller means to die in asks the provider to hold', async (
   ] as const) {
     const startedMs = performance.now();
     expect(kindOf(await execute(made, input))).toBe('value');
-    expect(performance.now() - startedMs).toBeGreaterThan(55);
+    expect(performance.now() - startedMs).toBeGreaterThan(59);
   }
   expect(held).toEqual(['payments.refund refund:PO-1', 'mail.notify refund:PO-1']);
 });

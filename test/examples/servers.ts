@@ -14,11 +14,12 @@ import { openPaymentLedger, paymentJudgement } from '../../examples/refund/payme
 import { judgeOf } from '../../examples/refund/start-server.ts';
 import type { ServerTimings, ToolTimings } from '../../examples/refund/timings.ts';
 
-export const SHORT: ServerTimings = { callerTimeoutMs: 300, lateMs: 180, slowMs: 60, queryDownMs: 300 };
+/** Short, and yet long enough for a busy machine. */
+export const SHORT: ServerTimings = { callerTimeoutMs: 800, lateMs: 600, slowMs: 150, queryDownMs: 800 };
 export const SHORT_TOOLS: ToolTimings = {
-  readTimeoutMs: 300,
-  timeoutMs: 300,
-  settleAfterMs: 600,
+  readTimeoutMs: 800,
+  timeoutMs: 800,
+  settleAfterMs: 1_600,
   reconcileForMs: 5_000,
 };
 

@@ -16,11 +16,12 @@ test(`SQLite answers any sequence of calls as the memory store does (PAWL_SEED=$
     const reference = memoryStore({ clock });
     const other = sqliteStore({ path: ':memory:', clock });
     const both = new BothStores(reference, other, clock);
+    await both.begin();
     for (const call of commands) await both.perform(call);
     await both.compareAll();
     await Promise.all([reference.close(), other.close()]);
   });
   const report = await fc.check(property, { seed, numRuns });
 
-  expect(report.failed ? fc.defaultReportMessage(report) : 'holds').toBe('holds');
+  expect(report.failed ? `${fc.defaultReportMessage(report)}\n${String(report.errorInstance)}` : 'holds').toBe('holds');
 });

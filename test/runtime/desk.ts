@@ -74,12 +74,13 @@ export async function ends(pawl: Pawl, count: number, runId = 'r1'): Promise<unk
 export async function openDesk(
   kind: StoreKind,
   agent: AgentDefinition,
-  options: Parameters<World<AgentDefinition>['spawn']>[0] = {},
-): Promise<{ world: World<AgentDefinition>; pawl: Pawl }> {
+  options?: Parameters<World<AgentDefinition>['spawn']>[0],
+): Promise<Spawned<AgentDefinition> & { world: World<AgentDefinition> }> {
   const world = openWorld(kind, [agent]);
-  const { pawl } = world.spawn({ leaseMs: 2_000, ...options });
-  await pawl.start('chart', { runId: 'r1', input: {} });
-  return { world, pawl };
+  const spawned = world.spawn({ leaseMs: 2_000, ...options });
+  const { pawl } = spawned;
+  await pawl.start('chart', { runId: 'r1', input: {} as never });
+  return { world, ...spawned };
 }
 
 /** Every run of these tests replays, and nothing keeps it from resting. */
@@ -99,3 +100,19 @@ export function receiptOf(operationId: string, attempt: number, outcome: Receipt
   const rest = outcome === 'succeeded' ? { output: { id } } : { error: { code: 'TOOL_FAILED', message: id } };
   return { operationId, attempt, outcome, via: 'execute', atMs: 1, ...rest };
 }
+
+/** Waits until the run needs a person for this reason. */
+export async function needsHuman(pawl: Pawl, reason: string): Promise<RunView> {
+  const view = (await pawl.wait('r1', {
+    until: ((seen: RunView) => seen.status === 'needs_human') as never,
+    timeoutMs: 5_000,
+  })) as RunView;
+  expect(view.error).toMatchObject({ code: reason.toUpperCase() });
+  expect(view.next).toMatchObject({ kind: 'await_human' });
+  expect(view.waitingFor).toContain(reason);
+  return view;
+}
+
+/** Sends an event without a payload. */
+export const send = (pawl: Pawl, type: string, waitMs = 5_000): ReturnType<Pawl['send']> =>
+  pawl.send('r1', { type } as never, { waitMs });

@@ -194,7 +194,8 @@ export class MemoryRun {
   private yields(storedId: string, key: OperationKey): boolean {
     const stored = this.storedOperation(storedId);
     if (stored.key !== null && stored.key.generation < key.generation) return true;
-    if (storedId !== key.operationId || stored.closed === null) return false;
+    if (storedId !== key.operationId || stored.key?.generation !== key.generation) return false;
+    if (stored.closed === null) return false;
     if (key.attempts !== undefined && key.attempts !== stored.closed.attempts) return false;
     const reopens = stored.closed.status === 'not_executed' || stored.closed.status === 'withdrawn';
     return reopens && stored.receipt?.outcome !== 'succeeded';

@@ -60,6 +60,7 @@ interface Conflict {
 /** The first stored fact that the commit contradicts: keys, then receipts, then attempts. */
 function findConflict(commit: Commit, operations: OperationRows): Conflict | null {
   for (const key of commit.keys) {
+    if (operations.areNew(key.keyDigest, key.operationId)) continue;
     const stored = operations.findByKey(key.keyDigest);
     if (stored && !yields(stored, key)) {
       return { on: 'key', operationId: key.operationId, storedId: stored.operationId };

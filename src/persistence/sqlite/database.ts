@@ -4,7 +4,12 @@ import type { SqliteDriver, SqlRow, SqlStatement, SqlValue } from './driver.ts';
 export class Database {
   readonly #driver: SqliteDriver;
   readonly #namespace: string;
-  readonly #statements = new Map<string, SqlStatement>();
+  /** By use: with libsql 0.5 a `get` after an `all` on one statement gives back a row of the `all`. */
+  readonly #statements = {
+    run: new Map<string, SqlStatement>(),
+    get: new Map<string, SqlStatement>(),
+    all: new Map<string, SqlStatement>(),
+  };
 
   constructor(driver: SqliteDriver, namespace: string) {
     this.#driver = driver;
@@ -17,15 +22,15 @@ export class Database {
   }
 
   run(sql: string, values: readonly SqlValue[] = []): number {
-    return this.#statement(sql).run(values).lastInsertRowid;
+    return this.#statement('run', sql).run(values).lastInsertRowid;
   }
 
   get(sql: string, values: readonly SqlValue[] = []): SqlRow | undefined {
-    return this.#statement(sql).get(values);
+    return this.#statement('get', sql).get(values);
   }
 
   all(sql: string, values: readonly SqlValue[] = []): SqlRow[] {
-    return this.#statement(sql).all(values);
+    return this.#statement('all', sql).all(values);
   }
 
   /** Reads that see one moment, whatever other processes commit meanwhile. Not to be nested. */
@@ -39,15 +44,15 @@ export class Database {
   }
 
   close(): void {
-    this.#statements.clear();
+    for (const statements of Object.values(this.#statements)) statements.clear();
     this.#driver.close();
   }
 
-  #statement(sql: string): SqlStatement {
-    let statement = this.#statements.get(sql);
+  #statement(use: 'run' | 'get' | 'all', sql: string): SqlStatement {
+    let statement = this.#statements[use].get(sql);
     if (!statement) {
       statement = this.#driver.prepare(this.#named(sql));
-      this.#statements.set(sql, statement);
+      this.#statements[use].set(sql, statement);
     }
     return statement;
   }

@@ -28,6 +28,11 @@ const OUTCOMES: readonly Receipt['outcome'][] = ['succeeded', 'failed'];
 const COLUMNS = `operation, id, key, generation, input, status, attempts, closed_input, outcome, receipt_row,
   receipt_place, facts`;
 
+const BY_ID = `SELECT ${COLUMNS} FROM {operations} WHERE run = ? AND id_hash = ?`;
+const BY_KEY = `SELECT ${COLUMNS} FROM {operations} WHERE run = ? AND key_hash = ? ORDER BY generation DESC`;
+const BY_EITHER = `SELECT 1 FROM {operations} WHERE run = ? AND key_hash = ?
+  UNION ALL SELECT 1 FROM {operations} WHERE run = ? AND id_hash = ? LIMIT 1`;
+
 export interface OperationRow {
   /** Null until written for the first time. */
   number: number | null;
@@ -54,23 +59,37 @@ export class OperationRows {
   find(operationId: string): OperationRow | null {
     const known = this.#rows.get(operationId);
     if (known !== undefined) return known;
-    const rows = this.#database.all(`SELECT ${COLUMNS} FROM {operations} WHERE run = ? AND id_hash = ?`, [
-      this.#run,
-      shortHash(operationId),
-    ]);
-    const found = rows.map(operationOf).find((row) => row.operationId === operationId) ?? null;
+    const values = [this.#run, shortHash(operationId)];
+    const row = this.#database.get(BY_ID, values);
+    let found = row ? operationOf(row) : null;
+    if (found && found.operationId !== operationId)
+      found = this.#among(BY_ID, values, (other) => other.operationId === operationId);
     this.#rows.set(operationId, found);
     return found;
   }
 
   /** The latest operation of a business key. */
   findByKey(keyDigest: string): OperationRow | null {
-    const rows = this.#database
-      .all(`SELECT ${COLUMNS} FROM {operations} WHERE run = ? AND key_hash = ?`, [this.#run, shortHash(keyDigest)])
-      .map(operationOf)
-      .filter((row) => row.key?.keyDigest === keyDigest);
-    const latest = rows.toSorted((a, b) => (b.key?.generation ?? 0) - (a.key?.generation ?? 0))[0];
+    const values = [this.#run, shortHash(keyDigest)];
+    const row = this.#database.get(BY_KEY, values);
+    let latest = row ? operationOf(row) : null;
+    if (latest && latest.key?.keyDigest !== keyDigest)
+      latest = this.#among(BY_KEY, values, (other) => other.key?.keyDigest === keyDigest);
     return latest ? this.find(latest.operationId) : null;
+  }
+
+  /** Whether neither the key nor the operation was ever seen: what a new intent asks, in one look. */
+  areNew(keyDigest: string, operationId: string): boolean {
+    if (this.#rows.get(operationId)) return false;
+    const row = this.#database.get(BY_EITHER, [this.#run, shortHash(keyDigest), this.#run, shortHash(operationId)]);
+    if (row) return false;
+    this.#rows.set(operationId, null);
+    return true;
+  }
+
+  /** Rows whose short hashes are equal though their names are not: one in 2^48. */
+  #among(sql: string, values: number[], isIt: (row: OperationRow) => boolean): OperationRow | null {
+    return this.#database.all(sql, values).map(operationOf).find(isIt) ?? null;
   }
 
   /** The row, created in memory if there is none. */
@@ -189,9 +208,12 @@ export function operationsWithReceipts(database: Database, run: number): Operati
   return database.all(`SELECT ${COLUMNS} FROM {operations} WHERE run = ? AND facts > 0`, [run]).map(operationOf);
 }
 
+/** Digests and operation ids are hashes already. */
+const HASHED_ID = /^(?:op_)?([0-9a-f]{12})[0-9a-f]*$/;
+
 /** 48 bits: enough to find a row by; the whole id is compared afterwards. */
 function shortHash(id: string): number {
-  const hex = /^(?:op_)?([0-9a-f]{12})[0-9a-f]*$/.exec(id)?.[1] ?? sha256Hex(id).slice(0, 12);
+  const hex = HASHED_ID.exec(id)?.[1] ?? sha256Hex(id).slice(0, 12);
   return Number.parseInt(hex, 16);
 }
 

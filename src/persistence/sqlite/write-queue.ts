@@ -99,7 +99,7 @@ export class WriteQueue {
       this.#database.exec('COMMIT');
     } catch (error) {
       this.#rollBack();
-      
+      if (batch.length > 1) return this.#attemptEach(batch);
       batch[0]?.reject(toStoreError(error, this.#place));
       return true;
     }

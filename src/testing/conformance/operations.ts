@@ -70,6 +70,20 @@ export function operationSection(check: Check): void {
     });
   }
 
+  check('an operation is reopened only by one who knows how many attempts it has had', async ({ store }) => {
+    let claim = await claimRun(store, await createRun(store));
+    claim = await commitOk(store, claim, { keys: [keyOf('op-1')] });
+    claim = await commitOk(store, claim, { closes: [closed('op-1', 'not_executed', 2)] });
+    const outdated = await store.commit(commitAfter(claim, { keys: [{ ...keyOf('op-1'), attempts: 1 }] }));
+
+    assert.ok(outdated.kind === 'conflict' && outdated.on === 'key');
+    assert.equal(outdated.stored.closed?.attempts, 2);
+    claim = await commitOk(store, claim, { keys: [{ ...keyOf('op-1'), attempts: 2 }] });
+    const again = await store.commit(commitAfter(claim, { keys: [keyOf('op-1')] }));
+    assert.ok(again.kind === 'conflict');
+    assert.deepEqual(again.stored.key, keyOf('op-1'), 'what the sender knew is not part of the key');
+  });
+
   for (const status of ['succeeded', 'failed', 'compensated'] as const) {
     check(`an operation closed as ${status} is not reopened`, async ({ store }) => {
       let claim = await claimRun(store, await createRun(store));
@@ -154,6 +168,26 @@ export function operationSection(check: Check): void {
     const { facts } = await loadRun(store, claim.runId);
     assert.deepEqual(Object.keys(facts.receipts).toSorted(), ['op-1', 'op-1#1', 'op-1#2']);
     assert.deepEqual(await collect(store.receipts(claim.runId)), [sampleReceipt('op-1', { attempt: 3 })]);
+  });
+
+  check('operations and keys whose ids begin alike are told apart', async ({ store }) => {
+    const ids = ['1', '2', '3'].map((digit) => `op_${'0'.repeat(16)}${digit.repeat(16)}`);
+    const keys = ids.map((operationId, place) => ({ ...keyOf(operationId), keyDigest: `${'0'.repeat(63)}${place}` }));
+    let claim = await claimRun(store, await createRun(store));
+    const other = await claimRun(store, await createRun(store));
+    for (const [place, operationId] of ids.entries()) {
+      claim = await commitOk(store, claim, {
+        keys: keys.slice(place, place + 1),
+        receipts: [sampleReceipt(operationId, { output: { place } })],
+      });
+    }
+    for (const [place, operationId] of ids.entries()) {
+      assert.deepEqual((await store.receipt(claim.runId, operationId))?.output, { place });
+      assert.equal(await store.receipt(other.runId, operationId), null);
+      const answer = await store.commit(commitAfter(claim, { keys: keys.slice(place, place + 1) }));
+      assert.ok(answer.kind === 'conflict');
+      assert.equal(answer.stored.operationId, operationId);
+    }
   });
 
   check('a claim brings the receipts of open operations only, whatever the history', async ({ store }) => {

@@ -33,6 +33,7 @@ const NAMES = [
   'failure unhandled',
   'spawned',
   'stopped',
+  'child replaced',
   'child started and stopped at once',
   'timer armed and cancelled at once',
   'sendTo child',

@@ -75,6 +75,11 @@ export function netOf(asked: readonly Op[], liveBefore: readonly string[], undel
   return net;
 }
 
+/** Whether a child is started under an id that is live. */
+export function hasReplacement(ops: readonly Op[], liveBefore: readonly string[]): boolean {
+  return withReplacements(ops, liveBefore).length > ops.length;
+}
+
 function withReplacements(ops: readonly Op[], liveBefore: readonly string[]): Op[] {
   const live = new Set(liveBefore);
   return ops.flatMap((op): Op[] => {

@@ -48,7 +48,9 @@ function observe(
   const undelivered = new Set<Op>();
   const ops = actions.flatMap((action) => {
     const made = toOps(action);
-    if (action.type === 'xstate.sendTo' && flashed.has(action.params.to)) for (const op of made) undelivered.add(op);
+    const { to } = action.type === 'xstate.sendTo' ? action.params : { to: null };
+    const replaced = started.has(to) && snapshot.children[to.id] !== to;
+    if (flashed.has(to) || replaced) for (const op of made) undelivered.add(op);
     return made;
   });
   return {

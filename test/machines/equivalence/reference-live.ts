@@ -7,7 +7,7 @@ import {
   type AnyStateMachine,
 } from 'xstate';
 import type { Json } from '../../../src/records.ts';
-import { netOf, type Observed, type Op } from './observed.ts';
+import { hasReplacement, netOf, type Observed, type Op } from './observed.ts';
 import { stateOf, type PersistedJson } from './persisted.ts';
 
 export interface LiveStep {
@@ -15,6 +15,8 @@ export interface LiveStep {
   snapshot: AnyMachineSnapshot;
   /** The microsteps XState took, for counting features. */
   microsteps: Microstep[];
+  /** A child was started under the id of a live one: when that one stops is then our rule, not XState's. */
+  replaced: boolean;
 }
 
 export interface Microstep {
@@ -30,10 +32,12 @@ export interface Microstep {
 interface Recording {
   on: boolean;
   ops: Op[];
-  /** Whom each op of sending goes to. */
+  /** Whom each start and send is about. */
   targets: Map<Op, unknown>;
   /** Actors that run: XState skips the start of a child that the same macrostep stops, but sends to it all the same. */
   running: Set<unknown>;
+  /** Those that ran before the macrostep. */
+  before: Set<unknown>;
   microsteps: Microstep[];
 }
 
@@ -44,7 +48,14 @@ type Internals = any;
 
 /** Starts the machine, or restores it and sends one event; then stops recording. */
 export function liveStep(source: AnyStateMachine, json: PersistedJson | null, event: Event | null): LiveStep {
-  const recording: Recording = { on: json === null, ops: [], targets: new Map(), running: new Set(), microsteps: [] };
+  const recording: Recording = {
+    on: json === null,
+    ops: [],
+    targets: new Map(),
+    running: new Set(),
+    before: new Set(),
+    microsteps: [],
+  };
   const machine = source.provide({ actors: { job: recordingLogic(recording) } } as never);
   const parent = createActor(idleLogic(), {
     logger: (...args: unknown[]) => {
@@ -67,11 +78,9 @@ export function liveStep(source: AnyStateMachine, json: PersistedJson | null, ev
   actor.on('*' as never, (emitted: unknown) => {
     if (recording.on) recording.ops.push({ op: 'emit', event: emitted as Json });
   });
-  for (const child of [actor, parent, ...Object.values((actor.getSnapshot() as AnyMachineSnapshot).children)])
-    recording.running.add(child);
-  if (json === null)
-    for (const child of Object.values((actor.getSnapshot() as AnyMachineSnapshot).children))
-      recording.running.delete(child);
+  const restored = json === null ? [] : Object.values((actor.getSnapshot() as AnyMachineSnapshot).children);
+  recording.before = new Set<unknown>([actor, parent, ...restored]);
+  recording.running = new Set(recording.before);
   actor.start();
   if (event !== null) {
     recording.on = true;
@@ -81,19 +90,28 @@ export function liveStep(source: AnyStateMachine, json: PersistedJson | null, ev
   const threw =
     snapshot.status === 'error' &&
     !(event?.type.startsWith('xstate.error.') === true && snapshot.error === event['error']);
+  const { ops, undelivered } = withoutForgotten(recording, snapshot);
+  const liveBefore = Object.keys(json?.children ?? {});
   return {
     snapshot,
     microsteps: recording.microsteps,
+    replaced: hasReplacement(recording.ops, liveBefore),
     observed: {
       threw,
       state: stateOf(source, snapshot),
-      net: netOf(recording.ops, Object.keys(json?.children ?? {}), undelivered(recording)),
+      net: netOf(ops, liveBefore, undelivered),
     },
   };
 }
 
-function undelivered({ ops, targets, running }: Recording): Set<Op> {
-  return new Set(ops.filter((op) => targets.has(op) && !running.has(targets.get(op))));
+/** Ops of children that never ran, or that XState forgot because another got their id: nothing comes of them. */
+function withoutForgotten(recording: Recording, { children }: AnyMachineSnapshot): { ops: Op[]; undelivered: Set<Op> } {
+  const { ops, targets, running, before } = recording;
+  const kept = new Set<unknown>([...before, ...Object.values(children)]);
+  const lost = new Set(
+    ops.filter((op) => targets.has(op) && !(running.has(targets.get(op)) && kept.has(targets.get(op)))),
+  );
+  return { ops: ops.filter((op) => op.op !== 'start' || !lost.has(op)), undelivered: lost };
 }
 
 function intercept(actor: AnyActorRef, parent: AnyActorRef, recording: Recording): void {
@@ -136,8 +154,9 @@ function recordingLogic(recording: Recording): AnyActorLogic {
     }),
     start: (snapshot: { input?: Json }, scope: { id: string; self: { src: string } }) => {
       recording.running.add(scope.self);
-      if (recording.on)
-        recording.ops.push({ op: 'start', id: scope.id, src: scope.self.src, input: snapshot.input ?? null });
+      const op: Op = { op: 'start', id: scope.id, src: scope.self.src, input: snapshot.input ?? null };
+      recording.targets.set(op, scope.self);
+      if (recording.on) recording.ops.push(op);
     },
     transition: (snapshot: unknown, event: { type: string }, scope: { id: string }) => {
       if (recording.on && event.type === 'xstate.stop') recording.ops.push({ op: 'stop', id: scope.id });

@@ -31,6 +31,12 @@ export class BothStores {
     this.#clock = clock;
   }
 
+  /** Three runs, one of them claimed, so that few calls are about nothing. */
+  async begin(): Promise<void> {
+    for (const run of [0, 1, 2]) await this.perform({ kind: 'create', run, dueIn: 0, close: false, agent: 0 });
+    await this.perform({ kind: 'claim', limit: 2, leaseMs: 500, agents: 0, named: null });
+  }
+
   async perform(command: Command): Promise<void> {
     switch (command.kind) {
       case 'create': {
@@ -62,7 +68,7 @@ export class BothStores {
       case 'commit':
         return this.#commit(command.held, command.parts);
       case 'commitAgain': {
-        const commit = this.#sent.at(-1 - command.held);
+        const commit = this.#sent.at(-1 - (command.held % this.#sent.length));
         if (commit) await this.#same((store) => store.commit(commit));
         return;
       }
@@ -135,7 +141,7 @@ export class BothStores {
   }
 
   async #commit(held: number, parts: CommitParts): Promise<void> {
-    const claim = this.#claims.at(-1 - held);
+    const claim = this.#claims.at(-1 - (held % this.#claims.length));
     if (!claim) return;
     const { runId } = claim;
     const run = await this.#reference.load(runId);
@@ -162,7 +168,8 @@ export class BothStores {
           ? { full: '{"format":1,' }
           : { ...encoded.text, ...('patch' in encoded.text ? base : {}) },
       summary: sampleSummary({ status: parts.status, agent: run.summary.agent, waitingFor: [parts.status] }),
-      keys: parts.keys.map((operation) => ({
+      keys: parts.keys.map(({ operation, knownAttempts }) => ({
+        ...(knownAttempts === undefined ? {} : { attempts: knownAttempts }),
         keyDigest: `key-${operation.key}`,
         operationId: operationId(operation),
         generation: operation.generation,
@@ -199,7 +206,7 @@ export class BothStores {
   }
 
   async #withLease(held: number, call: (store: Store, lease: Lease) => Promise<unknown>): Promise<void> {
-    const claim = this.#claims.at(-1 - held);
+    const claim = this.#claims.at(-1 - (held % this.#claims.length));
     if (claim) await this.#same((store) => call(store, claim.lease));
   }
 

@@ -28,7 +28,9 @@ const commitParts = fc.record({
   steps: fc.integer({ min: 0, max: 2 }),
   consumed: fc.integer({ min: 0, max: 2 }),
   record: fc.constantFrom('patch', 'patch', 'full', 'garbage' as const),
-  keys: fc.array(operation, { maxLength: 1 }),
+  keys: fc.array(fc.record({ operation, knownAttempts: fc.constantFrom(undefined, undefined, 1, 2) }), {
+    maxLength: 1,
+  }),
   receipts: fc.array(receipt, { maxLength: 2 }),
   attempts: fc.array(operation, { maxLength: 1 }),
   closes: fc.array(fc.record({ operation, status: closeStatus }), { maxLength: 1 }),
@@ -41,7 +43,8 @@ const commitParts = fc.record({
   durability: fc.constantFrom<Durability[]>('process', 'disk', { replicas: 1 }),
 });
 
-const held = fc.nat({ max: 20 });
+/** How far back among the claims or commits so far, around and around; mostly the last ones. */
+const held = fc.oneof({ weight: 3, arbitrary: fc.nat({ max: 2 }) }, fc.nat({ max: 20 }));
 export const command = fc.oneof(
   {
     weight: 3,
