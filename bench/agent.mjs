@@ -23,8 +23,8 @@ export const CONTEXT_BYTES = 2048;
  * @property {number} [hangFrom] Default 0.
  */
 
-/** @param {import('./pawl.d.ts').Pawl} pawl @param {Watch} watch */
-export function createAgent(pawl, watch) {
+/** @param {import('./pawl.d.ts').Pawl} pawl @param {() => Watch} watching */
+export function createAgent(pawl, watching) {
   const act = pawl.tool({
     name: 'act',
     version: '1',
@@ -34,6 +34,7 @@ export function createAgent(pawl, watch) {
     key: ({ input }) => [input.step],
     timeoutMs: 30_000,
     execute: async ({ input, run, signal }) => {
+      const watch = watching();
       watch.called(run.runId, input.step);
       if (watch.hang && input.step >= (watch.hangFrom ?? 0)) return watch.hang(input.step, signal);
       return answerOf(input.step);

@@ -8,17 +8,17 @@ import { loadPackage } from './package-under-test.mjs';
 
 const [path, dist, runId, until] = process.argv.slice(2);
 const pawl = await loadPackage(dist);
+/** @type {import('./agent.mjs').Watch} */
+const watch = {
+  called: () => {},
+  hangFrom: Number(until),
+  hang: async (step) => {
+    process.stdout.write(`${step}\n`);
+    return new Promise(() => {});
+  },
+};
 const runtime = pawl.createRuntime({
-  agents: [
-    createAgent(pawl, {
-      called: () => {},
-      hangFrom: Number(until),
-      hang: async (step) => {
-        process.stdout.write(`${step}\n`);
-        await new Promise(() => {});
-      },
-    }),
-  ],
+  agents: [createAgent(pawl, () => watch)],
   store: pawl.sqliteStore({ path }),
   leaseMs: 200,
 });

@@ -22,6 +22,10 @@ export class Workplace {
   #members = new Map();
   #closed = 0;
   #whenClosed = () => {};
+  /** @type {import('./agent.mjs').Watch} */
+  #watch = { called: () => {} };
+  /** Made once, as in a service: a new machine would be new code to the engine. */
+  #agent;
 
   /**
    * @param {import('./pawl.d.ts').Pawl} pawl
@@ -30,6 +34,7 @@ export class Workplace {
   constructor(pawl, place) {
     this.pawl = pawl;
     this.place = place;
+    this.#agent = createAgent(pawl, () => this.#watch);
     this.folder = mkdtempSync(join(place.folder, 'pawl-bench-'));
     this.path = join(this.folder, 'pawl.db');
     this.store =
@@ -40,10 +45,11 @@ export class Workplace {
     this.shared = new Proxy(this.store, { get: (store, name) => this.#member(store, name) });
   }
 
-  /** @param {Parameters<typeof createAgent>[1]} watch */
+  /** @param {import('./agent.mjs').Watch} watch */
   runtime(watch, options = {}) {
+    this.#watch = watch;
     return this.pawl.createRuntime({
-      agents: [createAgent(this.pawl, watch)],
+      agents: [this.#agent],
       store: this.shared,
       durability: this.place.durability,
       leaseMs: LEASE_MS,

@@ -8,10 +8,10 @@ import { readRows, type RefundRow } from './rows.ts';
 import { workerSettings, type WorkerMessage } from './worker-settings.ts';
 
 /**
- * A worker that is killed every 300 ms must get some runs further in that time: if it takes all that are due at once on
- * a busy machine, it gets none of them further.
+ * A worker that is killed every 300 ms must get some runs further in that time. If it took all that are due at once, on
+ * a busy machine it would get none of them further; so it begins with a few, and takes more when it lives longer.
  */
-const CONCURRENCY = 16;
+const CONCURRENCY = { atFirst: 4, afterMs: 200, more: 12 };
 /** Beyond the calls under way there is nothing to wait for. */
 const STOP_WITHIN_MS = 5_000;
 
@@ -40,7 +40,7 @@ const pawl = createRuntime({
 });
 
 const stopping = new AbortController();
-let worker: Worker | null = null;
+const workers: Worker[] = [];
 for (const signal of ['SIGTERM', 'SIGINT', 'disconnect'] as const) process.once(signal, () => void stop());
 // The parent may be gone before anybody listened.
 if (process.send && !process.connected) await stop();
@@ -48,7 +48,10 @@ if (process.send && !process.connected) await stop();
 // What has to be loaded is loaded before the first claim: the time until the next kill is for the runs.
 await learnKnownRuns();
 await callProvider(`${settings.paymentUrl}/orders/none`, { signal: AbortSignal.timeout(1_000) }).catch(() => undefined);
-worker = pawl.work({ concurrency: CONCURRENCY });
+workers.push(pawl.work({ concurrency: CONCURRENCY.atFirst }));
+setTimeout(() => {
+  if (!stopping.signal.aborted) workers.push(pawl.work({ concurrency: CONCURRENCY.more }));
+}, CONCURRENCY.afterMs);
 await feed();
 
 /** One run per row, at the rate of the file; a row whose time is over already is started at once. */
@@ -94,7 +97,7 @@ async function learnKnownRuns(): Promise<void> {
 async function stop(): Promise<void> {
   setTimeout(() => process.exit(1), STOP_WITHIN_MS).unref();
   stopping.abort();
-  await worker?.stop({ graceMs: 1_500 });
+  await Promise.all(workers.map((worker) => worker.stop({ graceMs: 1_500 })));
   await pawl.close();
   process.exit(0);
 }

@@ -7,7 +7,6 @@ import { findNonJson } from '../json.ts';
 import type { Json, JsonObject } from '../records.ts';
 import type { AnyNode } from './nodes.ts';
 
-export { toMachineSource } from './machine-source.ts';
 
 type Config = Record<string, unknown>;
 

@@ -123,13 +123,33 @@ function nodeProblems(machine: AnyStateMachine, node: AnyNode): Problem[] {
     problems.push(...descriptorProblems(node, descriptor, transitions));
     for (const transition of transitions) {
       problems.push(...transitionProblems(machine, transition, own(`on ${descriptor}`)));
+      problems.push(...historyProblems(node, transition, own(`on ${descriptor}`)));
     }
   }
-  for (const transition of node.always ?? []) problems.push(...transitionProblems(machine, transition, own('always')));
+  for (const transition of node.always ?? []) {
+    problems.push(...transitionProblems(machine, transition, own('always')));
+    problems.push(...historyProblems(node, transition, own('always')));
+  }
   if (node.type === 'compound') {
     problems.push(...transitionProblems(machine, node.initial, own('initial')));
   }
   return problems;
+}
+
+/** XState leaves the parent of such a history by one rule and enters it by another, and forgets to enter states. */
+function historyProblems(source: AnyNode, transition: { target?: unknown }, place: string): Problem[] {
+  const targets = (transition.target ?? []) as AnyNode[];
+  return targets
+    .filter((target) => target.type === 'history' && isInside(source, target.parent))
+    .map((target) => ({
+      place,
+      message: `goes to the history '${target.id}' from inside of '${target.parent?.id}'; target a state there instead.`,
+    }));
+}
+
+function isInside(node: AnyNode, ancestor: AnyNode | undefined): boolean {
+  for (let parent = node.parent; parent !== undefined; parent = parent.parent) if (parent === ancestor) return true;
+  return false;
 }
 
 function transitionProblems(

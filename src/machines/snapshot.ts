@@ -13,9 +13,10 @@ import { sealJson } from './seal.ts';
 export type LiveSnapshot = AnyMachineSnapshot;
 
 /**
- * Brings what a step returned into the one form that a restore gives too: children as stubs, active states in document
- * order and all of them. XState keeps the order in which states were entered, which changes the order of regions, and
- * forgets ancestors of what a history state brings back. Changes `after` in place unless it is `before`.
+ * Brings what a step returned into the one form that a restore gives too: children as stubs, active states complete and in
+ * document order. XState keeps the order in which states were entered, which changes the order of regions, and forgets
+ * parts of what a history state brings back, until it restores its own JSON. Changes `after` in place unless it is `before`.
+ * Throws a TypeError when two states are active that exclude each other.
  */
 export function settleSnapshot(
   machine: DurableMachine,
@@ -25,8 +26,9 @@ export function settleSnapshot(
   if (after === before) return after;
   if (after.children !== before?.children) after.children = stubChildren(after.children);
   if (machine.hasRegions && after._nodes !== before?._nodes) {
-    after.value = inDocumentOrder(machine.prepared.root, after.value as Json) as StateValue;
-    after._nodes = activeNodes(machine.prepared.root, after.value as Json);
+    const value = wholeValue(machine.prepared.root, after.value as Json);
+    after.value = value as StateValue;
+    after._nodes = activeNodes(machine.prepared.root, value);
     after.tags = new Set(after._nodes.flatMap((node) => node.tags));
     after.historyValue = withoutEmpty(after.historyValue);
   }
@@ -52,14 +54,25 @@ function stubChildren(children: Record<string, AnyActorRef | undefined>): Record
   );
 }
 
-function inDocumentOrder(node: AnyNode, value: Json): Json {
-  if (typeof value !== 'object' || value === null) return value;
-  const regions: Record<string, Json> = {};
-  for (const [key, child] of Object.entries(node.states)) {
-    const inner = (value as Record<string, Json>)[key];
-    if (inner !== undefined) regions[key] = inDocumentOrder(child as AnyNode, inner);
+/** The state value with missing regions and children at their initial states, regions in document order. */
+function wholeValue(node: AnyNode, value: Json | undefined): Json {
+  const parts = typeof value === 'object' && value !== null ? (value as Record<string, Json>) : {};
+  if (node.type === 'parallel') {
+    const regions = Object.values(node.states).filter((region) => region.type !== 'history') as AnyNode[];
+    return Object.fromEntries(regions.map((region) => [region.key, wholeValue(region, parts[region.key])]));
   }
-  return regions;
+  if (node.type !== 'compound') return {};
+  const [key, second] = typeof value === 'string' ? [value] : Object.keys(parts);
+  if (second !== undefined) {
+    throw new TypeError(
+      `XState left '${key}' and '${second}' of '${node.id}' active at once, as it does after a transition from inside a ` +
+        `state to that state's own history; give it another target.`,
+    );
+  }
+  const child = (key === undefined ? node.initial.target[0] : node.states[key]) as AnyNode;
+  return child.type === 'compound' || child.type === 'parallel'
+    ? { [child.key]: wholeValue(child, parts[child.key]) }
+    : child.key;
 }
 
 /** The active nodes of a whole state value in document order, which is the order in which the value lists them. */
@@ -145,10 +158,10 @@ function restoreConfiguration(machine: DurableMachine, state: MachineState): Liv
       } as never,
       createStepScope('', 0).scope,
     );
+    settleSnapshot(machine, null, snapshot);
   } catch (error) {
     throw unreadable(`the state ${canonicalJson(state.value)} is unknown to machine '${machine.id}'`, error);
   }
-  settleSnapshot(machine, null, snapshot);
   if (canonicalJson(snapshot.value as Json) !== canonicalJson(state.value)) {
     throw unreadable(`the state ${canonicalJson(state.value)} is not a whole state of machine '${machine.id}'`);
   }

@@ -54,12 +54,13 @@ export function chooseItem(situation: Situation): Choice | null {
 
 /**
  * A terminal receipt that is stored and whose operation is still open; absences come by the inbox. An escalated
- * operation has met its own already.
+ * operation has met its own already; one that the run is stopped for waits for a release.
  */
 function storedReceipt(record: RunRecord, receipts: Readonly<Record<string, Receipt>>): Receipt | null {
   for (const { operationId, status } of Object.values(record.operations)) {
     const receipt = receipts[operationId];
-    if (receipt && status !== 'escalated') return receipt;
+    const isKept = isStopped(record) && record.escalation?.operationId === operationId;
+    if (receipt && status !== 'escalated' && !isKept) return receipt;
   }
   return null;
 }

@@ -52,6 +52,9 @@ export const MAX_MACROSTEPS = 100;
 /** Writes remembered in the record for `doNotRepeat`. */
 const REMEMBERED_EFFECTS = 100;
 
+/** The id of the timer that a run's deadline is. */
+export const DEADLINE_TIMER = 'pawl.deadline';
+
 const STEP_STOPS: ReadonlySet<string> = new Set<StepStop>([
   'step_threw',
   'runaway',

@@ -3,21 +3,19 @@
  *
  * Everything here is what the last applied commit said; a draft becomes true only when the store has answered it.
  */
-import type { Clock, Ids } from '../clock.ts';
 import { isPawlError, messageOf, PawlError } from '../errors.ts';
 import { restoreSnapshot } from '../machines/snapshot.ts';
 import type { LiveSnapshot } from '../machines/step.ts';
 import type { WrittenRecord } from '../persistence/record-text.ts';
-import type { Claim, Lease, Store } from '../persistence/store.ts';
-import type { Commit, CommitResult, Durability, Fault, InboxEvent, RunRecord } from '../records.ts';
-import type { Policy } from '../tools/policy.ts';
+import type { Claim, Lease } from '../persistence/store.ts';
+import type { Commit, CommitResult, Fault, InboxEvent, RunRecord } from '../records.ts';
 import type { RegisteredAgent } from './agents.ts';
 import { encodeCommit } from './commit.ts';
-import type { CrashPointInfo, CrashPoints } from './crash-points.ts';
+import type { CrashPointInfo } from './crash-points.ts';
 import { Draft } from './draft.ts';
 import { dueAtMs, finishDraft } from './finish.ts';
 import { chooseItem, hasWorkNow, mayTakeDeferred, nextWakeMs, toReconcile, type Choice } from './choose.ts';
-import type { Logger } from './logger.ts';
+import type { HeldRunContext } from './held-run-context.ts';
 import { KnownFacts } from './known-facts.ts';
 import { holdBack } from './hold-back.ts';
 import { giveReceipts } from './give-receipts.ts';
@@ -25,27 +23,14 @@ import { HeldLease } from './held-lease.ts';
 import { OpenCalls, operationIdOf, type Ended } from './open-calls.ts';
 import { deliverOutbox } from './outbox.ts';
 import { infoOf, planOperations } from './plan.ts';
-import { reduceAlone, reduceFollowing, reduceItem } from './reduce.ts';
+import { faultOfItem, keepItem, reduceAlone } from './reduce-alone.ts';
+import { reduceFollowing, reduceItem } from './reduce.ts';
 import { sendCommit } from './send-commit.ts';
 import { StoreClock } from './store-clock.ts';
 
-export interface HeldRunContext {
-  store: Store;
-  clock: Clock;
-  ids: Ids;
-  random(): number;
-  policy: Policy;
-  artifacts: unknown;
-  logger: Logger;
-  leaseMs: number;
-  durability: Durability;
-  crashPoints: CrashPoints | undefined;
-  /** A commit of this run was applied; when it was released, in how long it is due again (null: not by itself). */
-  committed(runId: string, released: { dueInMs: number | null } | null): void | Promise<void>;
-}
-
 /** A renewal that failed is tried again after this long. */
 const RENEW_AGAIN_MS = 100;
+
 export class HeldRun {
   readonly runId: string;
   readonly #context: HeldRunContext;
@@ -203,19 +188,23 @@ export class HeldRun {
     return draft;
   }
 
+  /** An item that cannot be stored as reduced is stored as its fact alone, in the end unreduced, and a person is asked. */
   async #advance(choice: Choice): Promise<void> {
-    const draft = this.#draft();
     const random = this.#context.random();
-    reduceItem(draft, choice.item, random);
-    await this.#plan(draft);
-    try {
-      await this.#commit(draft, choice.ended);
-    } catch (error) {
-      if (!isPawlError(error, 'RECORD_TOO_LARGE') && !isPawlError(error, 'ENTRY_TOO_LARGE')) throw error;
-      // The item cannot be stored as reduced: its fact is committed alone and a person is asked.
-      const alone = this.#draft();
-      reduceAlone(alone, choice.item, { code: error.code, message: error.message } satisfies Fault, random);
-      await this.#commit(alone, choice.ended);
+    let fault: Fault | null = null;
+    for (const how of ['reduced', 'alone', 'kept'] as const) {
+      try {
+        const draft = this.#draft();
+        if (fault === null) {
+          reduceItem(draft, choice.item, random);
+          await this.#plan(draft);
+        } else if (how === 'alone') reduceAlone(draft, choice.item, fault, random);
+        else keepItem(draft, choice.item, fault);
+        return await this.#commit(draft, choice.ended);
+      } catch (error) {
+        fault = faultOfItem(error);
+        if (fault === null || how === 'kept') throw error;
+      }
     }
   }
 
@@ -239,12 +228,11 @@ export class HeldRun {
     const keep = this.#over ? false : this.#mustKeep(draft, ended);
     const dueMs =
       this.#stopping && draft.record.finishedAtMs === null ? draft.nowMs : dueAtMs(draft.record, draft.nowMs);
-    const release = { releaseDueAtMs: dueMs };
     const { commit, encoded } = encodeCommit(draft, {
       commitId: ids.next(),
       after: this.#commitId,
       durability,
-      lease: keep ? { keepMs: leaseMs } : release,
+      lease: keep ? { keepMs: leaseMs } : { releaseDueAtMs: dueMs },
       previous: this.#written,
     });
     const info = this.#crashInfo(ended);
@@ -271,8 +259,7 @@ export class HeldRun {
   }
 
   #mustKeep(draft: Draft, ended: Ended | null): boolean {
-    const hand = this.#calls.hand.length - (ended ? 1 : 0);
-    const calls = this.#calls.size + hand;
+    const calls = this.#calls.size + this.#calls.hand.length - (ended ? 1 : 0);
     if (calls > 0 || draft.calls.length > 0 || draft.isCut) return true;
     if (this.#stopping) return draft.record.outbox.length > 0;
     if (draft.record.outbox.length > 0 || this.#inbox.some((event) => event.position > draft.position)) return true;

@@ -226,7 +226,9 @@ function abandon(draft: Draft, operationId: string): void {
       break;
     default:
       // A read has no effect: nobody needs its answer. A write in flight must be settled.
-      if (operation.kind === 'read') withdraw(draft, operationId);
+      if (operation.kind !== 'read') return;
+      if (operation.status === 'escalated') draft.moveOperation(operationId, 'release');
+      withdraw(draft, operationId);
   }
 }
 

@@ -5,7 +5,7 @@ import type { Fault, Json, Operation, Receipt } from '../records.ts';
 import { backoffMs } from '../tools/backoff.ts';
 import { askPolicy, type Policy, type PolicyAnswer, type PolicyQuestion } from '../tools/policy.ts';
 import type { RunInfo, ToolDefinition } from '../tools/tool.ts';
-import { isStopped, type Draft } from './draft.ts';
+import { DEADLINE_TIMER, isStopped, type Draft } from './draft.ts';
 import { unblock, windowEndMs, withdraw } from './operations.ts';
 import { MAX_CRASHES, needsHuman, pastDeadline, takeReceipt } from './receipts.ts';
 
@@ -93,8 +93,9 @@ async function planOne(draft: Draft, operation: Operation, context: PlanContext)
   if (!tool) return;
   const settling = status === 'unknown';
   if (!settling && operation.joined.length === 0) return withdraw(draft, operationId);
-  if (operation.notBeforeMs > draft.nowMs || isStopped(draft.record)) return;
-  if (!settling && pastDeadline(draft)) return;
+  if (isStopped(draft.record)) return;
+  if (!settling && pastDeadline(draft)) return missDeadline(draft, operation);
+  if (operation.notBeforeMs > draft.nowMs) return;
   if (needsOwnCommit(draft, operation, tool)) return;
   if (!settling && !(await passes(draft, operation, tool, context))) return;
   writeAttempt(draft, operation, tool, context.nowMs());
@@ -131,7 +132,11 @@ async function passes(
       draft.changeOperation(operationId, { notBeforeMs: answer.retryAtMs, reason: `policy: ${answer.reason}` });
       return false;
     }
-    deny(draft, operation, answer.reason);
+    giveUp(draft, operation, {
+      code: 'POLICY_DENIED',
+      message: `The policy refused tool '${operation.tool}': ${answer.reason}`,
+      details: { operationId, reason: answer.reason },
+    });
     return false;
   }
   return tool.scope === 'run' || (await reserved(draft, operation, context));
@@ -149,20 +154,20 @@ async function askInTime(context: PlanContext, question: PolicyQuestion): Promis
   return answer;
 }
 
-function deny(draft: Draft, operation: Operation, reason: string): void {
+/** No attempt begins after the deadline. What the chart does about the deadline itself comes first. */
+function missDeadline(draft: Draft, operation: Operation): void {
+  if (draft.record.timers[DEADLINE_TIMER]) return;
+  const { operationId, tool } = operation;
+  const message = `Tool '${tool}' was not attempted${operation.attemptCount > 0 ? ' again' : ''}: the deadline is over.`;
+  giveUp(draft, operation, { code: 'TOOL_NOT_EXECUTED', message, details: { operationId } });
+}
+
+/** Whoever waits gets the error, and the operation is withdrawn. */
+function giveUp(draft: Draft, operation: Operation, error: Fault): void {
   const { operationId } = operation;
-  const error: Fault = {
-    code: 'POLICY_DENIED',
-    message: `The policy refused tool '${operation.tool}': ${reason}`,
-    details: { operationId, reason },
-  };
-  if (operation.soft) {
-    // An earlier attempt may still land: it is settled first, with nobody waiting for it.
-    draft.changeOperation(operationId, { joined: [] });
-    withdraw(draft, operationId);
-  } else {
-    withdraw(draft, operationId);
-  }
+  // If an earlier attempt may still land, it is settled first, with nobody waiting for it.
+  if (operation.soft) draft.changeOperation(operationId, { joined: [] });
+  withdraw(draft, operationId);
   for (const invocationId of operation.joined) draft.complete({ invocationId, error });
 }
 
@@ -181,7 +186,7 @@ async function reserved(draft: Draft, operation: Operation, context: PlanContext
   }
   const notBeforeMs = draft.nowMs + backoffMs(CHECK_RETRY, 1, context.random());
   const reason = `run ${answer.owner} has the same key`;
-  if (operation.status === 'blocked') draft.changeOperation(operationId, { notBeforeMs, reason });
+  if (operation.status !== 'intended') draft.changeOperation(operationId, { notBeforeMs, reason });
   else {
     draft.moveOperation(operationId, 'block', { notBeforeMs, reason });
     draft.entry('blocked', { operationId, owner: answer.owner });

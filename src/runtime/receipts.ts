@@ -123,10 +123,10 @@ function takeAbsence(
   receipt: Receipt,
   context: ReceiptContext,
 ): void {
-  if (receipt.attempt < operation.attemptCount) return;
   const { operationId } = operation;
   // What one attempt says of itself, sent or not, closes no earlier one.
   const soft = context.soft === true || (receipt.via === 'execute' && operation.soft);
+  if (receipt.attempt < operation.attemptCount || (soft && operation.status === 'escalated')) return;
   const byPerson = receipt.via === 'resolve';
   const tries = byPerson ? 0 : operation.tries + (context.notSent === true || operation.orphaned ? 0 : 1);
   const stopped = draft.record.cancel !== null || pastDeadline(draft);
@@ -239,6 +239,7 @@ function takeFailure(draft: Draft, operation: Operation, receipt: Receipt): void
 
 /** Blocks one operation until a person resolves it or releases the run; everything else of the run goes on. */
 export function needsHuman(draft: Draft, operationId: string, reason: string, message?: string): void {
+  if (draft.operation(operationId)?.status === 'blocked') draft.moveOperation(operationId, 'unblock');
   draft.moveOperation(operationId, 'escalate');
   draft.escalate(reason, { operationId, ...(message === undefined ? {} : { message }) });
 }

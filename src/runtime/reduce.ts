@@ -1,9 +1,9 @@
 /** Reduces one item into a draft: an event, a timer, a receipt; then what follows from it, until nothing does. */
 import { classify } from '../machines/classify.ts';
-import type { Fault, InboxEvent, Json, JsonObject, Receipt, Timer } from '../records.ts';
+import type { InboxEvent, Json, JsonObject, Receipt, Timer } from '../records.ts';
 import { LIMITS } from '../persistence/store.ts';
 import { dueTimer } from './choose.ts';
-import { isStopped, MAX_MACROSTEPS, type Draft } from './draft.ts';
+import { DEADLINE_TIMER, isStopped, MAX_MACROSTEPS, type Draft } from './draft.ts';
 import { leaveMachine, reduceCompletion, reduceEvent, Runaway, stepFault } from './macrostep.ts';
 import { giveUpLeft } from './operations.ts';
 import { reportContradiction, takeReceipt, type ReceiptContext } from './receipts.ts';
@@ -54,7 +54,7 @@ export function reduceItem(draft: Draft, item: Item, random: number): void {
   reduceFollowing(draft);
 }
 
-function reduceInboxEvent(draft: Draft, event: InboxEvent, random: number): void {
+export function reduceInboxEvent(draft: Draft, event: InboxEvent, random: number): void {
   const { body } = event;
   if (body.kind === 'receipt') {
     takeReceipt(draft, body.receipt, { random, stored: true });
@@ -117,7 +117,7 @@ function rejectByPolicy(draft: Draft, inbox: InboxEvent, event: OutsideEvent): v
   refuse(draft, inbox, guarded ? 'guard_rejected' : 'forbidden');
 }
 
-function refuse(draft: Draft, event: InboxEvent, reason: string, message?: string): void {
+export function refuse(draft: Draft, event: InboxEvent, reason: string, message?: string): void {
   const type = event.body.kind === 'event' ? event.body.event.type : event.body.kind;
   const fields = { eventId: event.eventId, type, reason, by: event.by, allowed: draft.record.allowed };
   draft.entry('refused', message === undefined ? fields : { ...fields, message }, { eventId: event.eventId });
@@ -211,7 +211,7 @@ function reduceTimer(draft: Draft, timer: Timer): void {
 
 function reduceDeadline(draft: Draft): void {
   const declared = Object.hasOwn(draft.base.agent.definition.events.definitions, 'DEADLINE_EXCEEDED');
-  if (declared && reduceEvent(draft, { type: 'DEADLINE_EXCEEDED' }, { timerId: 'pawl.deadline' })) return;
+  if (declared && reduceEvent(draft, { type: 'DEADLINE_EXCEEDED' }, { timerId: DEADLINE_TIMER })) return;
   cancelRun(draft, 'pawl', 'deadline');
 }
 
@@ -271,21 +271,4 @@ function stop(draft: Draft, error: unknown, fields: { invocationId?: string }): 
     return;
   }
   draft.escalate('step_threw', { ...fields, message: stepFault(error).message });
-}
-
-/** An item that cannot be stored as reduced: its fact alone, and a person is asked (DESIGN 3). */
-export function reduceAlone(draft: Draft, item: Item, fault: Fault, random: number): void {
-  const { message } = fault;
-  if (item.kind === 'inbox' && (item.event.body.kind === 'event' || item.event.body.kind === 'release')) {
-    draft.position = item.event.position;
-    return refuse(draft, item.event, 'step_threw', message);
-  }
-  draft.escalate('step_threw', { message });
-  if (item.kind === 'inbox') {
-    draft.position = item.event.position;
-    reduceInboxEvent(draft, item.event, random);
-  }
-  if (item.kind === 'receipt') takeReceipt(draft, item.receipt, item.context);
-  if (item.kind === 'reconciled') takeReconciled(draft, item.reconciled, random);
-  reduceFollowing(draft);
 }

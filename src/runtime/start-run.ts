@@ -4,7 +4,7 @@ import type { Json, RunRecord } from '../records.ts';
 import type { Policy } from '../tools/policy.ts';
 import type { RegisteredAgent } from './agents.ts';
 import { encodeCommit } from './commit.ts';
-import { Draft } from './draft.ts';
+import { DEADLINE_TIMER, Draft } from './draft.ts';
 import { dueAtMs, finishDraft } from './finish.ts';
 import { beginRun, stepFault } from './macrostep.ts';
 import { reduceFollowing } from './reduce.ts';
@@ -62,8 +62,8 @@ export function firstCommit(
     });
   }
   if (run.deadlineAtMs !== null && record.machine.status === 'active') {
-    draft.map('timers')['pawl.deadline'] = {
-      id: 'pawl.deadline',
+    draft.map('timers')[DEADLINE_TIMER] = {
+      id: DEADLINE_TIMER,
       kind: 'deadline',
       dueAtMs: run.deadlineAtMs,
       event: { type: 'DEADLINE_EXCEEDED' },

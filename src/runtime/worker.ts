@@ -2,7 +2,8 @@
 import { messageOf } from '../errors.ts';
 import type { Claim } from '../persistence/store.ts';
 import type { AgentRegistry } from './agents.ts';
-import { HeldRun, type HeldRunContext } from './held-run.ts';
+import type { HeldRunContext } from './held-run-context.ts';
+import { HeldRun } from './held-run.ts';
 
 export interface WorkerContext extends HeldRunContext {
   registry: AgentRegistry;

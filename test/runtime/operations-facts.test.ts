@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { happened, unknown } from '../../src/tools/outcome.ts';
 import { tool } from '../../src/tools/tool.ts';
 import { z } from 'zod';
-import { entriesOf, eventually, gate, kindsOf, none, pause, Script, scripted, untilAborted } from './charts.ts';
+import { entriesOf, eventually, gate, kindsOf, none, Script, scripted, untilAborted } from './charts.ts';
 import { absent, closeWell, desk, ends, go, openDesk, receiptOf, refused, reset, waitStatus } from './desk.ts';
 import { STORES } from './stores.ts';
 

@@ -236,7 +236,7 @@ describe.each(STORES)('a deadline on $name', (kind) => {
     ['not declared', {}],
     ['declared, but not taken here', { DEADLINE_EXCEEDED: none }],
   ])('that is %s cancels with reason deadline', async (_what, events) => {
-    const script = new Script([untilAborted], [() => happened({ id: 'found' })]);
+    const script = new Script([untilAborted, untilAborted], [() => happened({ id: 'found' })]);
     const agent = chart({
       events,
       actors: { act: scripted(script, { asks: true }) },

@@ -117,7 +117,9 @@ describe.each(STORES)('a step that throws on $name', (kind) => {
       // Legal only once the completion is reduced, which comes first.
       expect(await send(pawl, 'LATE', 50)).toMatchObject({ verdict: 'accepted', state: 'acting' });
       expect(await send(pawl, 'OTHER', 50)).toMatchObject({ verdict: 'accepted' });
-      expect((await pawl.view('r1')).inbox.deferred.map(({ type }) => type)).toEqual(['LATE', 'OTHER']);
+      await eventually(async () => {
+        expect((await pawl.view('r1')).inbox.deferred.map(({ type }) => type)).toEqual(['LATE', 'OTHER']);
+      });
       expect(await pawl.release('r1', { by: 'ann', reason: 'again' })).toMatchObject({ verdict: 'applied' });
       await needsHuman(pawl, 'step_threw');
       expect((await pawl.view('r1')).inbox.deferred.map(({ type }) => type)).toEqual(['LATE', 'OTHER']);

@@ -65,8 +65,8 @@ export function openWorld<A extends AgentDefinition>(kind: StoreKind, agents: re
               crashPoints: {
                 reached(point, info) {
                   if (dead) return forever();
-                  if (point !== freezeAt.point) return;
-                  if (freezeAt.tool !== undefined && info.tool !== freezeAt.tool) return;
+                  if (point !== freezeAt.point) return undefined;
+                  if (freezeAt.tool !== undefined && info.tool !== freezeAt.tool) return undefined;
                   dead = true;
                   reached(info);
                   return forever();

@@ -130,11 +130,11 @@ function toConfig(shape: Shape, building: Building): Record<string, Loose> {
   const own = (list: ActionRecipe[]): Loose[] => list.flatMap((action) => toActions(action, building));
   if (kind === 'final')
     return { type: 'final', entry: own(recipe.entry), output: ({ context }: Args) => ({ n: context.n }) };
-  const edge = (transition: TransitionRecipe): Loose => toTransition(transition, building);
+  const edge = (transition: TransitionRecipe): Loose => toTransition(transition, shape.id, building);
   const config: Record<string, Loose> = {
     entry: own(recipe.entry),
     exit: own(recipe.exit),
-    on: toOn(recipe, building),
+    on: toOn(recipe, shape.id, building),
     ...(recipe.tagged ? { tags: [`tag-${shape.id}`] } : {}),
   };
   if (recipe.always !== null && shape.id !== 'm') {
@@ -166,18 +166,18 @@ function toConfig(shape: Shape, building: Building): Record<string, Loose> {
   return config;
 }
 
-function toOn(recipe: NodeRecipe, building: Building): Record<string, Loose> {
+function toOn(recipe: NodeRecipe, source: string, building: Building): Record<string, Loose> {
   const names = [...EVENTS, ...RAISED];
   const on: Record<string, Loose> = {};
   for (const transition of recipe.on) {
     const event = names[transition.event % names.length] as string;
-    on[event] = [...(on[event] ?? []), toTransition(transition, building)];
+    on[event] = [...(on[event] ?? []), toTransition(transition, source, building)];
   }
   if (recipe.forbid !== null) on[EVENTS[recipe.forbid] as string] = undefined;
   return on;
 }
 
-function toTransition(recipe: TransitionRecipe, building: Building): Loose {
+function toTransition(recipe: TransitionRecipe, source: string, building: Building): Loose {
   const guards: Loose[] = [
     undefined,
     'even',
@@ -190,7 +190,10 @@ function toTransition(recipe: TransitionRecipe, building: Building): Loose {
     stateIn(`#${building.ids[(recipe.target ?? 0) % building.ids.length]}`.replace(/\.h$/, '')),
   ];
   const guard = guards[recipe.guard] as Loose;
-  const target = recipe.target === null ? undefined : building.ids[recipe.target % building.ids.length];
+  const wished = recipe.target === null ? undefined : building.ids[recipe.target % building.ids.length];
+  // Not into the history of a state from inside of it: refused at registration.
+  const target =
+    wished?.endsWith('.h') === true && source.startsWith(wished.slice(0, -1)) ? wished.slice(0, -2) : wished;
   return {
     ...(guard === undefined ? {} : { guard }),
     ...(target === undefined ? {} : { target: `#${target}` }),

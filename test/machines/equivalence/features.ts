@@ -8,6 +8,7 @@ const NAMES = [
   'refused',
   'guard_rejected',
   'threw',
+  'illegal configuration',
   'staleRefused',
   'nested target',
   'two regions at once',

@@ -40,53 +40,30 @@ export interface Observed {
 }
 
 /**
- * Collapses what was asked for: the same rules as the step's, written a second time from the sentence that states them.
- * XState forgets a child whose id is started again; here that one stops. `undelivered` are sends to children that never ran; each reference knows them by object identity.
+ * The net of what was asked for: the rules of the step, written a second time from the sentences that state them. `lost`
+ * are ops of children that never ran, or that XState forgot because another got their id; `forgotten` are ids of children
+ * from before the macrostep that it forgot: here they stop. Both are found by object identity.
  */
-export function netOf(asked: readonly Op[], liveBefore: readonly string[], undelivered: ReadonlySet<Op>): Net {
-  const ops = withReplacements(asked, liveBefore);
+export function netOf(ops: readonly Op[], lost: ReadonlySet<Op>, forgotten: readonly string[]): Net {
   const net: Net = { stops: [], disarms: [], starts: [], arms: [], sends: [], emits: [], logs: [] };
-  const vanished = new Set(ops.flatMap((op, index) => (undelivered.has(op) ? [index] : [])));
+  const aboutTimer = (op: Op, id: string): boolean => (op.op === 'arm' || op.op === 'cancel') && op.id === id;
   ops.forEach((op, index) => {
-    if (op.op !== 'stop') return;
-    const started = ops.findLastIndex(
-      (other, at) => at < index && other.op === 'start' && other.id === op.id && !vanished.has(at),
-    );
-    if (started >= 0) vanished.add(started).add(index);
-  });
-  const last = (id: string | null, from: number): boolean =>
-    id === null || !ops.some((op, at) => at > from && (op.op === 'arm' || op.op === 'cancel') && op.id === id);
-  const firstOn = (id: string): Op | undefined =>
-    ops.find((op) => (op.op === 'arm' || op.op === 'cancel') && op.id === id);
-  ops.forEach((op, index) => {
-    if (vanished.has(index)) return;
+    if (lost.has(op)) return;
     if (op.op === 'start') net.starts.push({ id: op.id, src: op.src, input: op.input });
     if (op.op === 'stop') net.stops.push(op.id);
     if (op.op === 'send') net.sends.push({ to: op.to, event: op.event });
     if (op.op === 'emit') net.emits.push(op.event);
     if (op.op === 'log') net.logs.push({ label: op.label, value: op.value });
-    if (op.op === 'arm' && last(op.id, index))
-      net.arms.push({ id: op.id, delay: op.delay, event: op.event, to: op.to });
+    if (op.op === 'arm') {
+      const { id, delay, event, to } = op;
+      if (id === null || !ops.slice(index + 1).some((later) => aboutTimer(later, id)))
+        net.arms.push({ id, delay, event, to });
+    }
     if (op.op === 'cancel' && !net.disarms.includes(op.id)) {
-      const own = op.id.startsWith('xstate.after.') && firstOn(op.id)?.op === 'arm';
+      const own = op.id.startsWith('xstate.after.') && ops.find((other) => aboutTimer(other, op.id))?.op === 'arm';
       if (!own) net.disarms.push(op.id);
     }
   });
+  net.stops.push(...forgotten);
   return net;
-}
-
-/** Whether a child is started under an id that is live. */
-export function hasReplacement(ops: readonly Op[], liveBefore: readonly string[]): boolean {
-  return withReplacements(ops, liveBefore).length > ops.length;
-}
-
-function withReplacements(ops: readonly Op[], liveBefore: readonly string[]): Op[] {
-  const live = new Set(liveBefore);
-  return ops.flatMap((op): Op[] => {
-    if (op.op === 'stop') live.delete(op.id);
-    if (op.op !== 'start') return [op];
-    const replaces = live.has(op.id);
-    live.add(op.id);
-    return replaces ? [{ op: 'stop', id: op.id }, op] : [op];
-  });
 }

@@ -21,13 +21,13 @@ export interface ExportedStep {
 export function exportedInitial(machine: AnyStateMachine): ExportedStep {
   const [snapshot, actions] = initialTransition(machine) as [AnyMachineSnapshot, ActionLike[]];
   if (snapshot.status === 'error') throw snapshot.error;
-  return observe(machine, snapshot, actions, []);
+  return observe(machine, null, snapshot, actions);
 }
 
 export function exportedStep(machine: AnyStateMachine, json: PersistedJson, event: { type: string }): ExportedStep {
   const before = createActor(machine, { snapshot: structuredClone(json) as never }).getSnapshot() as AnyMachineSnapshot;
   const [snapshot, actions] = transition(machine, before, event) as [AnyMachineSnapshot, ActionLike[]];
-  return observe(machine, snapshot, actions, Object.keys(before.children));
+  return observe(machine, before, snapshot, actions);
 }
 
 // XState types the parameters of its own actions as unknown.
@@ -36,28 +36,39 @@ type ActionLike = { type: string; params: any; info: { self: Reference } };
 
 function observe(
   machine: AnyStateMachine,
+  before: AnyMachineSnapshot | null,
   snapshot: AnyMachineSnapshot,
   actions: ActionLike[],
-  live: string[],
 ): ExportedStep {
-  const ofType = (type: string): ActionLike[] => actions.filter((action) => action.type === type);
-  const started = new Set(ofType('xstate.spawnChild').map(({ params }) => params.actorRef as unknown));
-  const flashed = new Set(
-    ofType('xstate.stopChild').flatMap(({ params }) => (started.has(params) ? [params as unknown] : [])),
-  );
-  const undelivered = new Set<Op>();
+  const childOf = ({ type, params }: ActionLike): unknown =>
+    type === 'xstate.spawnChild' ? params.actorRef : type === 'xstate.stopChild' ? params : params?.to;
+  const ofType = (type: string): Set<unknown> => new Set(actions.filter((action) => action.type === type).map(childOf));
+  const started = ofType('xstate.spawnChild');
+  const stopped = ofType('xstate.stopChild');
+  const kept = new Set<unknown>(Object.values(snapshot.children));
+  const isLost = (child: unknown): boolean => started.has(child) && (stopped.has(child) || !kept.has(child));
+  const lost = new Set<Op>();
   const ops = actions.flatMap((action) => {
     const made = toOps(action);
-    const { to } = action.type === 'xstate.sendTo' ? action.params : { to: null };
-    const replaced = started.has(to) && snapshot.children[to.id] !== to;
-    if (flashed.has(to) || replaced) for (const op of made) undelivered.add(op);
+    if (isLost(childOf(action))) for (const op of made) lost.add(op);
     return made;
   });
+  const forgotten = (Object.values(before?.children ?? {}) as Reference[]).filter(
+    (child) => !kept.has(child) && !stopped.has(child),
+  );
   return {
     snapshot,
-    flashed: flashed.size,
+    flashed: [...started].filter((child) => stopped.has(child)).length,
     ops,
-    observed: { threw: false, state: stateOf(machine, snapshot), net: netOf(ops, live, undelivered) },
+    observed: {
+      threw: false,
+      state: stateOf(machine, snapshot),
+      net: netOf(
+        ops,
+        lost,
+        forgotten.map(({ id }) => id),
+      ),
+    },
   };
 }
 

@@ -7,7 +7,7 @@ import {
   type AnyStateMachine,
 } from 'xstate';
 import type { Json } from '../../../src/records.ts';
-import { hasReplacement, netOf, type Observed, type Op } from './observed.ts';
+import { netOf, type Observed, type Op } from './observed.ts';
 import { stateOf, type PersistedJson } from './persisted.ts';
 
 export interface LiveStep {
@@ -37,7 +37,10 @@ interface Recording {
   /** Actors that run: XState skips the start of a child that the same macrostep stops, but sends to it all the same. */
   running: Set<unknown>;
   /** Those that ran before the macrostep. */
-  before: Set<unknown>;
+  before: Set<AnyActorRef>;
+  stopped: Set<unknown>;
+  /** The actor and its parent. */
+  others: unknown[];
   microsteps: Microstep[];
 }
 
@@ -54,6 +57,8 @@ export function liveStep(source: AnyStateMachine, json: PersistedJson | null, ev
     targets: new Map(),
     running: new Set(),
     before: new Set(),
+    stopped: new Set(),
+    others: [],
     microsteps: [],
   };
   const machine = source.provide({ actors: { job: recordingLogic(recording) } } as never);
@@ -79,8 +84,9 @@ export function liveStep(source: AnyStateMachine, json: PersistedJson | null, ev
     if (recording.on) recording.ops.push({ op: 'emit', event: emitted as Json });
   });
   const restored = json === null ? [] : Object.values((actor.getSnapshot() as AnyMachineSnapshot).children);
-  recording.before = new Set<unknown>([actor, parent, ...restored]);
-  recording.running = new Set(recording.before);
+  recording.before = new Set(restored as AnyActorRef[]);
+  recording.running = new Set<unknown>([actor, parent, ...restored]);
+  recording.others = [actor, parent];
   actor.start();
   if (event !== null) {
     recording.on = true;
@@ -90,28 +96,25 @@ export function liveStep(source: AnyStateMachine, json: PersistedJson | null, ev
   const threw =
     snapshot.status === 'error' &&
     !(event?.type.startsWith('xstate.error.') === true && snapshot.error === event['error']);
-  const { ops, undelivered } = withoutForgotten(recording, snapshot);
-  const liveBefore = Object.keys(json?.children ?? {});
+  const { lost, forgotten } = findLost(recording, snapshot);
   return {
     snapshot,
     microsteps: recording.microsteps,
-    replaced: hasReplacement(recording.ops, liveBefore),
-    observed: {
-      threw,
-      state: stateOf(source, snapshot),
-      net: netOf(ops, liveBefore, undelivered),
-    },
+    replaced: forgotten.length > 0 || [...lost].some(({ op }) => op === 'start'),
+    observed: { threw, state: stateOf(source, snapshot), net: netOf(recording.ops, lost, forgotten) },
   };
 }
 
-/** Ops of children that never ran, or that XState forgot because another got their id: nothing comes of them. */
-function withoutForgotten(recording: Recording, { children }: AnyMachineSnapshot): { ops: Op[]; undelivered: Set<Op> } {
-  const { ops, targets, running, before } = recording;
-  const kept = new Set<unknown>([...before, ...Object.values(children)]);
-  const lost = new Set(
-    ops.filter((op) => targets.has(op) && !(running.has(targets.get(op)) && kept.has(targets.get(op)))),
-  );
-  return { ops: ops.filter((op) => op.op !== 'start' || !lost.has(op)), undelivered: lost };
+/** Ops of children that never ran or were forgotten, and the ids of those from before that were. */
+function findLost(recording: Recording, { children }: AnyMachineSnapshot): { lost: Set<Op>; forgotten: string[] } {
+  const { ops, targets, running, before, stopped, others } = recording;
+  const kept = new Set<unknown>([...others, ...before, ...Object.values(children)]);
+  const isLost = (child: unknown): boolean => !running.has(child) || !kept.has(child);
+  const left = [...before].filter((child) => !Object.values(children).includes(child) && !stopped.has(child));
+  return {
+    lost: new Set(ops.filter((op) => targets.has(op) && isLost(targets.get(op)))),
+    forgotten: left.map(({ id }) => id),
+  };
 }
 
 function intercept(actor: AnyActorRef, parent: AnyActorRef, recording: Recording): void {
@@ -158,8 +161,10 @@ function recordingLogic(recording: Recording): AnyActorLogic {
       recording.targets.set(op, scope.self);
       if (recording.on) recording.ops.push(op);
     },
-    transition: (snapshot: unknown, event: { type: string }, scope: { id: string }) => {
-      if (recording.on && event.type === 'xstate.stop') recording.ops.push({ op: 'stop', id: scope.id });
+    transition: (snapshot: unknown, event: { type: string }, scope: { id: string; self: unknown }) => {
+      if (!recording.on || event.type !== 'xstate.stop') return snapshot;
+      recording.stopped.add(scope.self);
+      recording.ops.push({ op: 'stop', id: scope.id });
       return snapshot;
     },
   } as unknown as AnyActorLogic;
