@@ -30,7 +30,7 @@ const FIT = 0.8;
 const SNAPSHOT = text(2048);
 const ENTRY = text(290 + 80);
 
-/** @typedef {{ name: string, stepsPerSecond: number, stepUs: number[] }} FloorSlice */
+/** @typedef {{ name: string, stepsPerSecond: number, stepUs: number[], cpuUs: number }} FloorSlice `cpuUs`: per step. */
 
 /** One database with the floor's tables in a folder of its own. */
 export class Floor {
@@ -78,7 +78,7 @@ export class Floor {
   single(runs, steps) {
     const numbers = Array.from({ length: runs }, () => this.newRun());
     const stepUs = [];
-    const startMs = performance.now();
+    const start = begin();
     for (const run of numbers) {
       for (let sequence = 0; sequence < steps; sequence++) {
         const beganMs = performance.now();
@@ -88,7 +88,7 @@ export class Floor {
         stepUs.push((performance.now() - beganMs) * 1000);
       }
     }
-    return slice(`sqlite ${this.synchronous}`, stepUs, startMs);
+    return slice(`sqlite ${this.synchronous}`, stepUs, start);
   }
 
   /** All runs at once; the steps of one turn of the event loop share a transaction. @param {number} runs @param {number} steps @returns {Promise<FloorSlice>} */
@@ -111,7 +111,7 @@ export class Floor {
       });
     /** @type {number[]} */
     const stepUs = [];
-    const startMs = performance.now();
+    const start = begin();
     await Promise.all(
       numbers.map(async (run) => {
         for (let sequence = 0; sequence < steps; sequence++) {
@@ -121,13 +121,13 @@ export class Floor {
         }
       }),
     );
-    return slice(`sqlite ${this.synchronous} group`, stepUs, startMs);
+    return slice(`sqlite ${this.synchronous} group`, stepUs, start);
   }
 
   /** A transaction that has as little to write as one can have. @param {number} times @returns {FloorSlice} */
   empty(times) {
     const stepUs = [];
-    const startMs = performance.now();
+    const start = begin();
     for (let index = 0; index < times; index++) {
       const beganMs = performance.now();
       this.begin.run();
@@ -135,7 +135,7 @@ export class Floor {
       this.commit.run();
       stepUs.push((performance.now() - beganMs) * 1000);
     }
-    return slice(`empty transaction ${this.synchronous}`, stepUs, startMs);
+    return slice(`empty transaction ${this.synchronous}`, stepUs, start);
   }
 
   /** Bytes of the file with nothing left in the log. */
@@ -172,9 +172,16 @@ export async function measureFitness(folder, rounds = 9) {
   return { ...now, reference: REFERENCE, isFit };
 }
 
-/** @param {string} name @param {number[]} stepUs @param {number} startMs @returns {FloorSlice} */
-function slice(name, stepUs, startMs) {
-  return { name, stepsPerSecond: (stepUs.length / (performance.now() - startMs)) * 1000, stepUs };
+/** @returns {{ ms: number, cpu: NodeJS.CpuUsage }} */
+function begin() {
+  return { ms: performance.now(), cpu: process.cpuUsage() };
+}
+
+/** @param {string} name @param {number[]} stepUs @param {ReturnType<typeof begin>} start @returns {FloorSlice} */
+function slice(name, stepUs, start) {
+  const { user, system } = process.cpuUsage(start.cpu);
+  const elapsedMs = performance.now() - start.ms;
+  return { name, stepsPerSecond: (stepUs.length / elapsedMs) * 1000, stepUs, cpuUs: (user + system) / stepUs.length };
 }
 
 /** @param {readonly number[]} values */

@@ -17,7 +17,7 @@ export async function measureGrowth(pawl, { store, durability }, { steps, grows,
   const workplace = new Workplace(pawl, { kind: store, durability, folder });
   try {
     // What is compiled while the first steps run would make them look slow.
-    for (let warm = 0; warm < 2; warm++) await workplace.slice({ runs: 32, steps: 60, concurrency: 32, grows });
+    for (let warm = 0; warm < 2 && repeats > 1; warm++) await workplace.slice({ runs: 32, steps: 60, concurrency: 32, grows });
     const runs = [];
     for (let repeat = 0; repeat < repeats; repeat++) {
       const { callsMs } = await workplace.slice({ runs: 1, steps, concurrency: 1, grows });
@@ -59,7 +59,11 @@ export async function measureClaims(pawl, { early, late, folder }) {
   try {
     const runtime = workplace.runtime({ called: () => {} });
     runtime.work({ concurrency: 2 });
-    const runs = [early, late].map((pauseAt) => ({ runId: `paused-${pauseAt}`, pauseAt, us: /** @type {number[]} */ ([]) }));
+    const runs = [early, late].map((pauseAt) => ({
+      runId: `paused-${pauseAt}`,
+      pauseAt,
+      us: /** @type {number[]} */ ([]),
+    }));
     for (const { runId, pauseAt } of runs) {
       await runtime.start('bench', { runId, input: { steps: pauseAt * 2, pauseAt } });
       await runtime.wait(runId, { until: (view) => view.state === 'paused', timeoutMs: 600_000 });

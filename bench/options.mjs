@@ -79,6 +79,7 @@ function oneOf(flag, value, allowed) {
 /** @param {string} flag @param {string} value @param {number} least */
 function whole(flag, value, least) {
   const number = Number(value);
-  if (!Number.isInteger(number) || number < least) throw new TypeError(`${flag} ${value}: use a whole number from ${least}.`);
+  if (!Number.isInteger(number) || number < least)
+    throw new TypeError(`${flag} ${value}: use a whole number from ${least}.`);
   return number;
 }

@@ -9,11 +9,28 @@ export function renderReport(report) {
       `${fixed(fitness.single, 2)} alone and ${fixed(fitness.group, 2)} in a group, ` +
       `${fixed(fitness.reference.single, 2)} and ${fixed(fitness.reference.group, 2)} when it was first measured.`,
     table(
-      ['floor', 'steps/s', 'p50 µs', 'p99 µs'],
-      floor.map((row) => [row.name, count(row.stepsPerSecond), count(row.p50Us), count(row.p99Us)]),
+      ['floor', 'steps/s', 'p50 µs', 'p99 µs', 'CPU µs'],
+      floor.map((row) => [
+        row.name,
+        count(row.stepsPerSecond),
+        count(row.p50Us),
+        count(row.p99Us),
+        count(row.cpuUsPerStep),
+      ]),
     ),
     table(
-      ['store', 'durability', 'mode', 'steps/s', 'p50 µs', 'p99 µs', 'of its floor', 'from–to', 'writes/step', 'CPU µs'],
+      [
+        'store',
+        'durability',
+        'mode',
+        'steps/s',
+        'p50 µs',
+        'p99 µs',
+        'of its floor',
+        'from–to',
+        'writes/step',
+        'CPU µs',
+      ],
       pawl.map((row) => [
         row.store,
         row.durability,
@@ -34,7 +51,10 @@ export function renderReport(report) {
       `step ${row.steps} / step 10`,
       `${fixed(row.growth, 2)} ${row.grows ? 'growing context' : 'fixed context'}, ${row.durability}`,
     ]),
-    claims && ['claim', `${count(claims.earlyUs)} µs at step ${claims.earlyStep}, ${count(claims.lateUs)} µs at step ${claims.lateStep}`],
+    claims && [
+      'claim',
+      `${count(claims.earlyUs)} µs at step ${claims.earlyStep}, ${count(claims.lateUs)} µs at step ${claims.lateStep}`,
+    ],
     coldStart && [
       'cold start',
       coldStart.stores

@@ -15,14 +15,14 @@ import { Workplace } from './work.mjs';
  * @property {number} ratioToFloor
  * @property {[number, number]} ratioRange The lowest and the highest of the rounds.
  * @property {number} writesPerStep Calls of the store that write: 1, and a claim and a first commit per run.
- * @property {number} cpuUsPerStep
+ * @property {number} cpuUsPerStep Of the whole process, all threads.
  */
 
 /**
  * @param {import('./pawl.d.ts').Pawl} pawl
  * @param {{ store: 'sqlite' | 'memory', durability: 'disk' | 'process' }} what
  * @param {import('./options.mjs').Options} options
- * @returns {Promise<{ floor: { name: string, stepsPerSecond: number, p50Us: number, p99Us: number }[], pawl: Case[] }>}
+ * @returns {Promise<{ floor: { name: string, stepsPerSecond: number, p50Us: number, p99Us: number, cpuUsPerStep: number }[], pawl: Case[] }>}
  */
 export async function measureThroughput(pawl, { store, durability }, options) {
   const { runs, steps, rounds, folder } = options;
@@ -41,7 +41,7 @@ export async function measureThroughput(pawl, { store, durability }, options) {
     },
   ]);
   try {
-    await warmUp(workplace, steps);
+    if (rounds > 1) await warmUp(workplace, steps);
     const empty = floor.empty(runs * steps);
     const floors = [summarize(empty.name, [empty])];
     const rows = [];
@@ -67,7 +67,6 @@ export async function measureThroughput(pawl, { store, durability }, options) {
         ratioToFloor: median(ratios),
         ratioRange: [Math.min(...ratios), Math.max(...ratios)],
         writesPerStep: mean(worked.map((slice) => slice.writes / slice.steps)),
-        cpuUsPerStep: median(worked.map((slice) => slice.cpuUs)),
       });
     }
     return { floor: floors, pawl: rows };
@@ -82,7 +81,7 @@ async function warmUp(workplace, steps) {
   for (let slice = 0; slice < 4; slice++) await workplace.slice({ runs: GROUP, steps, concurrency: GROUP });
 }
 
-/** @param {string} name @param {{ stepsPerSecond: number, stepUs: number[] }[]} slices */
+/** @param {string} name @param {{ stepsPerSecond: number, stepUs: number[], cpuUs: number }[]} slices */
 function summarize(name, slices) {
   const stepUs = slices.flatMap((slice) => slice.stepUs);
   return {
@@ -90,5 +89,6 @@ function summarize(name, slices) {
     stepsPerSecond: median(slices.map((slice) => slice.stepsPerSecond)),
     p50Us: percentile(stepUs, 0.5),
     p99Us: percentile(stepUs, 0.99),
+    cpuUsPerStep: median(slices.map((slice) => slice.cpuUs)),
   };
 }

@@ -4,6 +4,8 @@
  * equivalence test.
  */
 import type { AnyActorLogic, AnyActorRef, AnyActorScope } from 'xstate';
+import { checkConfiguration } from './configuration.ts';
+import type { AnyNode } from './nodes.ts';
 
 /** An action as XState hands it over; `exec` is bound to the scope and is never called. */
 export interface CollectedAction {
@@ -27,10 +29,12 @@ const PARENT_ID = '#_parent';
 /** The system of one macrostep: mints invocation ids, refuses everything else. */
 class StepSystem {
   readonly sequence: number;
+  readonly hasRegions: boolean;
   minted = 0;
 
-  constructor(sequence: number) {
+  constructor(sequence: number, hasRegions: boolean) {
     this.sequence = sequence;
+    this.hasRegions = hasRegions;
   }
 
   /** XState asks for a session id per started child: it becomes the invocation id, equal at every replay. */
@@ -44,7 +48,12 @@ class StepSystem {
   _set(systemId: string): void {
     throw new TypeError(`systemId '${systemId}' is not durable; send to a child by its id.`);
   }
-  _sendInspectionEvent(): void {}
+  /** XState reports each microstep here: the only place where its result can be checked before the next one builds on it. */
+  _sendInspectionEvent(inspected: { type: string; snapshot?: { _nodes: AnyNode[] } }): void {
+    if (this.hasRegions && inspected.type === '@xstate.microstep' && inspected.snapshot !== undefined) {
+      checkConfiguration(inspected.snapshot._nodes);
+    }
+  }
   _relay(): never {
     throw new TypeError('An event was sent from inside a step; use raise or sendTo as an action.');
   }
@@ -74,9 +83,12 @@ function refuseTimer(): never {
   throw new TypeError('A timer was set from inside a step; use after, or raise with a delay.');
 }
 
-/** Makes the surroundings of one macrostep. Cheap, and never shared between runs or steps. */
-export function createStepScope(runId: string, sequence: number): StepScope {
-  const system = new StepSystem(sequence);
+/**
+ * Makes the surroundings of one macrostep. Cheap, and never shared between runs or steps. With `hasRegions` each microstep
+ * is checked to leave a whole configuration.
+ */
+export function createStepScope(runId: string, sequence: number, hasRegions: boolean): StepScope {
+  const system = new StepSystem(sequence, hasRegions);
   const parent = createReference(PARENT_ID, PARENT_ID, PARENT_ID);
   const self = createReference(runId, runId, runId) as AnyActorRef & { _parent: AnyActorRef; system: unknown };
   self._parent = parent;

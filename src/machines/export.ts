@@ -7,7 +7,6 @@ import { findNonJson } from '../json.ts';
 import type { Json, JsonObject } from '../records.ts';
 import type { AnyNode } from './nodes.ts';
 
-
 type Config = Record<string, unknown>;
 
 /** What Stately's editor imports; `createMachine` of it has the same states and transitions. */

@@ -106,12 +106,13 @@ function implementationProblems(machine: AnyStateMachine): Problem[] {
 function nodeProblems(machine: AnyStateMachine, node: AnyNode): Problem[] {
   const own = (part: string): string => `${node.id}, ${part}`;
   const problems: Problem[] = [];
-  node.entry.forEach((action, index) =>
-    problems.push(...actionProblems(machine, action, own(`entry action ${index + 1}`))),
-  );
-  node.exit.forEach((action, index) =>
-    problems.push(...actionProblems(machine, action, own(`exit action ${index + 1}`))),
-  );
+  // From the config: XState adds the timers of `after` to the actions of the node.
+  for (const part of ['entry', 'exit'] as const) {
+    const actions: unknown[] = [(node.config as Record<string, unknown>)[part] ?? []].flat();
+    actions.forEach((action, index) =>
+      problems.push(...actionProblems(machine, action, own(`${part} action ${index + 1}`))),
+    );
+  }
   if ((node.config as { route?: unknown }).route !== undefined) {
     problems.push({
       place: own('route'),
@@ -136,14 +137,17 @@ function nodeProblems(machine: AnyStateMachine, node: AnyNode): Problem[] {
   return problems;
 }
 
-/** XState leaves the parent of such a history by one rule and enters it by another, and forgets to enter states. */
+/**
+ * A history remembers what was active when its parent was last left. From inside of the parent it does not mean what it
+ * says, and XState may leave by one set of states and enter by another, forgetting some.
+ */
 function historyProblems(source: AnyNode, transition: { target?: unknown }, place: string): Problem[] {
   const targets = (transition.target ?? []) as AnyNode[];
   return targets
-    .filter((target) => target.type === 'history' && isInside(source, target.parent))
+    .filter(({ type, parent }) => type === 'history' && isInside(source, parent))
     .map((target) => ({
       place,
-      message: `goes to the history '${target.id}' from inside of '${target.parent?.id}'; target a state there instead.`,
+      message: `goes to the history '${target.id}' from inside of '${target.parent?.id}', which has not been left; target a state, or move this one out of there.`,
     }));
 }
 

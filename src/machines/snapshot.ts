@@ -5,6 +5,7 @@ import { messageOf, PawlError } from '../errors.ts';
 import { diff, type Patch } from '../patch.ts';
 import type { Fault, Invocation, Json, MachineState } from '../records.ts';
 import { createChildStub, createStepScope } from './actor-scope.ts';
+import { inDocumentOrder } from './configuration.ts';
 import type { DurableMachine } from './durable-machine.ts';
 import type { AnyNode } from './nodes.ts';
 import { sealJson } from './seal.ts';
@@ -13,10 +14,9 @@ import { sealJson } from './seal.ts';
 export type LiveSnapshot = AnyMachineSnapshot;
 
 /**
- * Brings what a step returned into the one form that a restore gives too: children as stubs, active states complete and in
- * document order. XState keeps the order in which states were entered, which changes the order of regions, and forgets
- * parts of what a history state brings back, until it restores its own JSON. Changes `after` in place unless it is `before`.
- * Throws a TypeError when two states are active that exclude each other.
+ * Brings what a step returned into the one form that a restore gives too: children as stubs, active states in document
+ * order. XState keeps the order in which states were entered, and takes an event region by region in that order.
+ * Changes `after` in place unless it is `before`.
  */
 export function settleSnapshot(
   machine: DurableMachine,
@@ -26,20 +26,10 @@ export function settleSnapshot(
   if (after === before) return after;
   if (after.children !== before?.children) after.children = stubChildren(after.children);
   if (machine.hasRegions && after._nodes !== before?._nodes) {
-    const value = wholeValue(machine.prepared.root, after.value as Json);
-    after.value = value as StateValue;
-    after._nodes = activeNodes(machine.prepared.root, value);
-    after.tags = new Set(after._nodes.flatMap((node) => node.tags));
-    after.historyValue = withoutEmpty(after.historyValue);
+    after._nodes = after._nodes.toSorted((one, other) => one.order - other.order);
+    after.value = inDocumentOrder(machine.prepared.root, after.value as Json) as StateValue;
   }
   return after;
-}
-
-/** A history that remembers nothing would enter nothing; a restore drops it, and then the default is entered. */
-function withoutEmpty(history: LiveSnapshot['historyValue']): LiveSnapshot['historyValue'] {
-  const entries = Object.entries(history);
-  const kept = entries.filter(([, nodes]) => nodes.length > 0);
-  return kept.length === entries.length ? history : Object.fromEntries(kept);
 }
 
 /** In the order in which they were started: a final state stops them in that order. */
@@ -52,38 +42,6 @@ function stubChildren(children: Record<string, AnyActorRef | undefined>): Record
       'logic' in child ? createChildStub(id, child.src as string, child.sessionId) : child,
     ]),
   );
-}
-
-/** The state value with missing regions and children at their initial states, regions in document order. */
-function wholeValue(node: AnyNode, value: Json | undefined): Json {
-  const parts = typeof value === 'object' && value !== null ? (value as Record<string, Json>) : {};
-  if (node.type === 'parallel') {
-    const regions = Object.values(node.states).filter((region) => region.type !== 'history') as AnyNode[];
-    return Object.fromEntries(regions.map((region) => [region.key, wholeValue(region, parts[region.key])]));
-  }
-  if (node.type !== 'compound') return {};
-  const [key, second] = typeof value === 'string' ? [value] : Object.keys(parts);
-  if (second !== undefined) {
-    throw new TypeError(
-      `XState left '${key}' and '${second}' of '${node.id}' active at once, as it does after a transition from inside a ` +
-        `state to that state's own history; give it another target.`,
-    );
-  }
-  const child = (key === undefined ? node.initial.target[0] : node.states[key]) as AnyNode;
-  return child.type === 'compound' || child.type === 'parallel'
-    ? { [child.key]: wholeValue(child, parts[child.key]) }
-    : child.key;
-}
-
-/** The active nodes of a whole state value in document order, which is the order in which the value lists them. */
-function activeNodes(node: AnyNode, value: Json): AnyNode[] {
-  if (typeof value === 'string') return [node, node.states[value] as AnyNode];
-  return [
-    node,
-    ...Object.entries(value as object).flatMap(([key, inner]) =>
-      activeNodes(node.states[key] as AnyNode, inner as Json),
-    ),
-  ];
 }
 
 /** The invocation that is live under an id, or null. */
@@ -156,7 +114,7 @@ function restoreConfiguration(machine: DurableMachine, state: MachineState): Liv
         historyValue,
         children: {},
       } as never,
-      createStepScope('', 0).scope,
+      createStepScope('', 0, false).scope,
     );
     settleSnapshot(machine, null, snapshot);
   } catch (error) {

@@ -26,7 +26,7 @@ export interface Step {
  * when it asks the surroundings for time or chance.
  */
 export function initialStep(machine: DurableMachine, input: Json, at: StepAt): Step {
-  const scope = createStepScope(at.runId, at.sequence);
+  const scope = createStepScope(at.runId, at.sequence, machine.hasRegions);
   return runStep(machine, null, 'xstate.init', at, scope, () => {
     const snapshot = machine.prepared.getInitialSnapshot(scope.scope, input);
     // XState swallows what the initial state throws into an error snapshot.
@@ -103,7 +103,7 @@ function selected(
 }
 
 function transit(machine: DurableMachine, before: LiveSnapshot, event: AnyEventObject, at: StepAt): Step {
-  const scope = createStepScope(at.runId, at.sequence);
+  const scope = createStepScope(at.runId, at.sequence, machine.hasRegions);
   return runStep(machine, before, event.type, at, scope, () => machine.prepared.transition(before, event, scope.scope));
 }
 

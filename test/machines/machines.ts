@@ -6,6 +6,7 @@ import {
   type DurableMachineOptions,
 } from '../../src/machines/durable-machine.ts';
 import { createLogic, type DurableLogic } from '../../src/machines/logic.ts';
+import { liveInvocation } from '../../src/machines/snapshot.ts';
 import { completionStep, eventStep, initialStep, type LiveSnapshot, type Step } from '../../src/machines/step.ts';
 import type { Fault, Json } from '../../src/records.ts';
 
@@ -22,6 +23,8 @@ export interface Walk {
   readonly initial: Step;
   readonly sequence: number;
   send(type: string, payload?: { [key: string]: Json }): Step;
+  complete(invocation: { id: string; invocationId: string }, completion: { output: Json } | { error: Fault }): Step;
+  /** Ends the live child of that id. */
   done(id: string, output?: Json): Step;
   fail(id: string, error?: Fault): Step;
   state(): Json;
@@ -45,10 +48,9 @@ export function walk(
     return step;
   };
   const at = () => ({ runId, sequence: sequence + 1, atMs });
-  const complete = (id: string, completion: { output: Json } | { error: Fault }): Step => {
-    const child = (snapshot.children as Record<string, { sessionId: string } | undefined>)[id];
-    return take(completionStep(machine, snapshot, { id, invocationId: child?.sessionId ?? 'none' }, completion, at()));
-  };
+  const complete: Walk['complete'] = (invocation, completion) =>
+    take(completionStep(machine, snapshot, invocation, completion, at()));
+  const live = (id: string) => ({ id, invocationId: liveInvocation(snapshot, id) ?? 'none' });
   return {
     machine,
     initial,
@@ -59,8 +61,9 @@ export function walk(
       return sequence;
     },
     send: (type, payload = {}) => take(eventStep(machine, snapshot, { ...payload, type }, at())),
-    done: (id, output = null) => complete(id, { output }),
-    fail: (id, error = { code: 'TOOL_FAILED', message: 'no' }) => complete(id, { error }),
+    complete,
+    done: (id, output = null) => complete(live(id), { output }),
+    fail: (id, error = { code: 'TOOL_FAILED', message: 'no' }) => complete(live(id), { error }),
     state: () => snapshot.value as Json,
     context: () => snapshot.context as unknown,
   };

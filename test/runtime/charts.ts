@@ -72,7 +72,7 @@ export function scripted(script: Script, options: ToolOptions & { asks?: boolean
     input: z.object({ key: z.string(), n: z.int() }),
     output: z.object({ id: z.string() }),
     ...(options.keyless ? {} : { key: ({ input }: { input: { key: string } }) => [input.key] }),
-    timeoutMs: options.timeoutMs ?? 2_000,
+    timeoutMs: options.timeoutMs ?? 10_000,
     settleAfterMs: options.settleAfterMs,
     reconcileForMs: options.reconcileForMs,
     retry: { maxAttempts: options.maxAttempts ?? 3, minDelayMs, maxDelayMs },

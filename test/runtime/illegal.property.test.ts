@@ -1,4 +1,5 @@
 /** No event moves a run to where its chart does not lead: random sends against a plain XState actor. */
+import assert from 'node:assert/strict';
 import { describe, expect, test } from 'vitest';
 import { assign, createActor, type AnyActor } from 'xstate';
 import { z } from 'zod';
@@ -80,7 +81,7 @@ const agent: AgentDefinition = chart({
 });
 
 const WHEN_ILLEGAL: Record<string, string> = { LATER: 'deferred', NOISE: 'dropped' };
-const PAYLOADS = Array.from({ length: 10 }, (_, n) => ({ n }));
+const PAYLOADS = [{ n: 0 }, { n: 9 }];
 
 interface Sent {
   eventId: string;
@@ -99,29 +100,11 @@ function randomOf(seed: number): () => number {
   };
 }
 
-function randomEvent(random: () => number): { type: string; n?: number } {
-  const types = [
-    'A',
-    'A',
-    'A',
-    'B',
-    'B',
-    'B',
-    'C',
-    'C',
-    'PAUSE',
-    'RESUME',
-    'RESUME',
-    'JUMP',
-    'LATER',
-    'NOISE',
-    'FINISH',
-    'PLAN',
-    'X',
-  ];
-  const type = types[Math.floor(random() * types.length)] ?? 'A';
-  const hasPayload = 'ABC'.includes(type) || type === 'LATER' || type === 'PLAN';
-  if (!hasPayload) return { type };
+const TYPES = [...'AAAABBBBCC', 'PAUSE', 'RESUME', 'RESUME', 'JUMP', 'LATER', 'NOISE', 'PLAN', 'X'];
+
+function randomEvent(random: () => number): Sent['event'] {
+  const type = random() < 0.01 ? 'FINISH' : (TYPES[Math.floor(random() * TYPES.length)] ?? 'A');
+  if (!['A', 'B', 'C', 'LATER', 'PLAN'].includes(type)) return { type };
   return { type, n: Math.floor(random() * (random() < 0.1 ? 20 : 10)) };
 }
 
@@ -131,9 +114,9 @@ class Oracle {
   readonly deferred: { eventId: string; event: Sent['event'] }[] = [];
   applied = 0;
 
-  get state(): unknown {
+  get state(): { value: unknown; context: unknown; done: boolean } {
     const { value, context, status } = this.#actor.getSnapshot();
-    return JSON.parse(JSON.stringify({ value, context, done: status === 'done' }));
+    return { value, context, done: status === 'done' };
   }
 
   /** The verdict that is due. */
@@ -155,10 +138,12 @@ class Oracle {
     return 'applied';
   }
 
-  /** Whether the chart takes the type with some payload. */
-  mayTake(type: string): boolean {
+  /** Types that the chart takes with some payload. */
+  get allowed(): string[] {
     const snapshot = this.#actor.getSnapshot();
-    return snapshot.status === 'active' && PAYLOADS.some((some) => snapshot.can({ type, ...some }));
+    if (snapshot.status !== 'active') return [];
+    const types = ['A', 'B', 'C', 'PAUSE', 'RESUME', 'JUMP', 'LATER', 'NOISE', 'FINISH'];
+    return types.filter((type) => PAYLOADS.some((some) => snapshot.can({ type, ...some })));
   }
 
   #apply(event: Sent['event']): void {
@@ -185,13 +170,16 @@ async function drive(pawl: Pawl, runId: string, random: () => number, count: num
     const due = oracle.take(eventId, event);
     const what = `${runId} after ${sent.length} events, the last ${JSON.stringify(event)}`;
     const told = due === 'refused' ? ['forbidden', 'guard_rejected'] : [due];
-    expect(told, what).toContain(verdict.reason ?? verdict.verdict);
-    const { state: value, context, status } = await pawl.view(runId);
-    expect({ value, context, done: status === 'done' }, what).toEqual(oracle.state);
-    for (const type of ['A', 'B', 'C', 'PAUSE', 'RESUME', 'JUMP', 'LATER', 'NOISE', 'FINISH']) {
-      if (oracle.mayTake(type)) expect(verdict.allowed, what).toContain(type);
+    assert.ok(told.includes(verdict.reason ?? verdict.verdict), `${what}: ${JSON.stringify(verdict)}, not ${due}`);
+    const { value, context, done } = oracle.state;
+    // A run that is closed has no state to tell.
+    if (due !== 'run_final') assert.deepEqual(verdict.state, value, what);
+    for (const type of oracle.allowed) assert.ok(verdict.allowed.includes(type), `${what}: ${type} is not allowed`);
+    if (sent.length % 3 === 0 || done) {
+      const view = await pawl.view(runId);
+      assert.deepEqual([view.state, view.context, view.status === 'done'], [value, context, done], what);
     }
-    if (status === 'done' && random() < 0.3) break;
+    if (done && random() < 0.3) break;
   }
   checkLedger(await entriesOf(pawl, runId), sent, oracle);
   expect(await pawl.verify(runId)).toMatchObject({ ok: true, sequence: oracle.applied + 1 });
@@ -223,12 +211,12 @@ describe.each(STORES)('on $name', (kind) => {
     let runs = 0;
     const sender = async (): Promise<void> => {
       while (left > 0) {
-        const size = Math.min(left, 150);
+        const size = Math.min(left, 1_250);
         left -= size;
         left += size - (await drive(pawl, `run-${runs++}`, randomOf(random() * 2 ** 31), size));
       }
     };
-    await Promise.all(Array.from({ length: 8 }, sender));
+    await Promise.all(Array.from({ length: 3 }, sender));
     await world.close();
   });
 });

@@ -8,7 +8,7 @@ const NAMES = [
   'refused',
   'guard_rejected',
   'threw',
-  'illegal configuration',
+  'impossible state',
   'staleRefused',
   'nested target',
   'two regions at once',

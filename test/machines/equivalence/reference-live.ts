@@ -6,6 +6,7 @@ import {
   type AnyMachineSnapshot,
   type AnyStateMachine,
 } from 'xstate';
+import type { AnyNode } from '../../../src/machines/nodes.ts';
 import type { Json } from '../../../src/records.ts';
 import { netOf, type Observed, type Op } from './observed.ts';
 import { stateOf, type PersistedJson } from './persisted.ts';
@@ -21,6 +22,8 @@ export interface LiveStep {
 
 export interface Microstep {
   event: { type: string };
+  /** XState lost a parent, a region, or all but one child of a compound state. */
+  impossible: boolean;
   transitions: {
     eventType: string;
     reenter: boolean;
@@ -70,7 +73,12 @@ export function liveStep(source: AnyStateMachine, json: PersistedJson | null, ev
     },
     inspect: (inspected) => {
       if (!recording.on || inspected.type !== '@xstate.microstep') return;
-      recording.microsteps.push({ event: inspected.event, transitions: inspected._transitions as Internals });
+      (globalThis as any).__micro?.(inspected); // TEMP
+      recording.microsteps.push({
+        event: inspected.event,
+        transitions: inspected._transitions as Internals,
+        impossible: isImpossible((inspected.snapshot as AnyMachineSnapshot)._nodes as AnyNode[]),
+      });
     },
   }).start();
   const actor = createActor(machine, {
@@ -168,4 +176,16 @@ function recordingLogic(recording: Recording): AnyActorLogic {
       return snapshot;
     },
   } as unknown as AnyActorLogic;
+}
+
+function isImpossible(nodes: AnyNode[]): boolean {
+  const isActive = (node: AnyNode): boolean => nodes.includes(node);
+  return nodes.some((node) => {
+    const children = Object.values(node.states) as AnyNode[];
+    const active = children.filter(isActive).length;
+    const expected = { compound: 1, parallel: children.filter(({ type }) => type !== 'history').length }[
+      node.type as string
+    ];
+    return (node.parent !== undefined && !isActive(node.parent)) || active !== (expected ?? 0);
+  });
 }
