@@ -15,7 +15,12 @@ const home = (name, pkg, where) => ({
 
 module.exports = {
   forbidden: [
-    { name: 'no-circular', severity: 'error', from: {}, to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } } },
+    {
+      name: 'no-circular',
+      severity: 'error',
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+    },
     layer('leaf', leaf, leaf),
     layer('machines', 'machines/', `${leaf}|machines/`),
     layer('tools', 'tools/', `${leaf}|machines/|tools/`),
@@ -40,7 +45,10 @@ module.exports = {
     {
       name: 'node-has-homes',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(persistence/|cli/|testing/|clock[.]ts|json[.]ts|machines/determinism[.]ts)' },
+      from: {
+        path: '^src/',
+        pathNot: '^src/(persistence/|cli/|testing/|clock[.]ts|json[.]ts|machines/determinism[.]ts)',
+      },
       to: { dependencyTypes: ['core'], pathNot: '^util$' },
     },
   ],

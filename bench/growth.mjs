@@ -17,7 +17,8 @@ export async function measureGrowth(pawl, { store, durability }, { steps, grows,
   const workplace = new Workplace(pawl, { kind: store, durability, folder });
   try {
     // What is compiled while the first steps run would make them look slow.
-    for (let warm = 0; warm < 2 && repeats > 1; warm++) await workplace.slice({ runs: 32, steps: 60, concurrency: 32, grows });
+    for (let warm = 0; warm < 2 && repeats > 1; warm++)
+      await workplace.slice({ runs: 32, steps: 60, concurrency: 32, grows });
     const runs = [];
     for (let repeat = 0; repeat < repeats; repeat++) {
       const { callsMs } = await workplace.slice({ runs: 1, steps, concurrency: 1, grows });

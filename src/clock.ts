@@ -10,6 +10,9 @@ export interface Clock {
   sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
 }
 
+/** Why a wait is ended early. An abort without a reason makes an exception with its stack, each time. */
+export const WOKEN = 'woken';
+
 export interface Ids {
   /** A new unique id of `[A-Za-z0-9-]`, 36 characters. */
   next(): string;

@@ -34,12 +34,12 @@ export interface CrashPlan {
 }
 
 /**
- * From the call to the kill at B3, and how long the provider then waits in all. A mail is on its way only after the
- * server's greeting, 100 ms after the call.
+ * From the call to the kill at B3, and how long the provider then waits in all. Without a connection opened ahead a
+ * mail is on its way only after the server's greeting, 100 ms after the call.
  */
 const AT_B3: Partial<Record<Place, { killAfterMs: number; holdMs: number }>> = {
   'payments.refund': { killAfterMs: 30, holdMs: 150 },
-  'mail.notify': { killAfterMs: 200, holdMs: 250 },
+  'mail.notify': { killAfterMs: 150, holdMs: 350 },
 };
 /** A call that is never answered is killed shortly before its time is over: its effect is done, its answer not read. */
 const B4_AFTER_MS = TOOL_TIMINGS.timeoutMs - 100;

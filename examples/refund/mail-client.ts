@@ -1,10 +1,10 @@
 /** The mail provider as its callers see it: SMTP to send, HTTP to ask what became of a message id. */
-import { connect, type Socket } from 'node:net';
 import { createTransport } from 'nodemailer';
 import { z } from 'zod';
 import { NotExecuted, ToolFailure } from '../../src/index.ts';
 import { mail, type Mail } from './mail-box.ts';
-import { acceptedBody, callProvider, errorCodeOf } from './provider-call.ts';
+import { createMailSockets } from './mail-sockets.ts';
+import { acceptedBody, callProvider } from './provider-call.ts';
 
 export interface Notice {
   messageId: string;
@@ -29,12 +29,14 @@ export function messageIdOf(operationId: string): string {
   return `<${operationId}@refunds.example>`;
 }
 
-export function createMailClient(smtpUrl: string, mailQueryUrl: string): MailClient {
+/** `socketsAhead`: connections kept open beside those in use, so that a mail need not wait for the greeting. */
+export function createMailClient(smtpUrl: string, mailQueryUrl: string, socketsAhead = 0): MailClient {
   const { hostname, port } = new URL(smtpUrl);
+  const sockets = createMailSockets(hostname, Number(port), socketsAhead);
   return {
     async send(notice, signal) {
-      // One socket per mail, opened here, so that an abort ends the conversation wherever it is.
-      const socket = await openSocket(hostname, Number(port), signal);
+      // One socket per mail, held here, so that an abort ends the conversation wherever it is.
+      const socket = await sockets.take(signal);
       const abort = (): void => void socket.destroy();
       signal.addEventListener('abort', abort);
       const transport = createTransport({
@@ -78,23 +80,4 @@ function classified(error: unknown): unknown {
   if (responseCode >= 500) return new ToolFailure(message, { details: { status: responseCode }, cause: error });
   if (responseCode >= 400) return new NotExecuted(message, { details: { status: responseCode }, cause: error });
   return error;
-}
-
-function openSocket(host: string, port: number, signal: AbortSignal): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const socket = connect({ host, port });
-    const abort = (): void => void socket.destroy(new Error('aborted before the connection was open'));
-    signal.addEventListener('abort', abort);
-    if (signal.aborted) abort();
-    socket.once('connect', () => {
-      signal.removeEventListener('abort', abort);
-      socket.removeAllListeners('error');
-      resolve(socket);
-    });
-    socket.once('error', (error) => {
-      signal.removeEventListener('abort', abort);
-      const refused = errorCodeOf(error) === 'ECONNREFUSED';
-      reject(refused ? new NotExecuted(`${host}:${port} refused the connection`, { cause: error }) : error);
-    });
-  });
 }

@@ -16,6 +16,8 @@ export interface RefundToolOptions {
   /** Whether the writes can be asked for; the demo switches it off to show what is lost without it. */
   reconcile: boolean;
   timings?: ToolTimings;
+  /** Connections to the mail server that are opened before they are needed; default none. */
+  mailSocketsAhead?: number;
   /** How long the provider shall wait before it does this call, so that the caller can be killed meanwhile. */
   crashHoldMs?: (call: { tool: string; runId: string }) => number;
 }
@@ -43,7 +45,7 @@ export const readBackAnswer = z.object({ refund: readBack });
 export function refundTools(options: RefundToolOptions) {
   const { dedupe, crashHoldMs = () => 0, timings = TOOL_TIMINGS } = options;
   const payments = createPaymentClient(options.paymentUrl);
-  const mails = createMailClient(options.smtpUrl, options.mailQueryUrl);
+  const mails = createMailClient(options.smtpUrl, options.mailQueryUrl, options.mailSocketsAhead);
   const { readTimeoutMs, ...writeTimings } = timings;
 
   const readOrder = tool({

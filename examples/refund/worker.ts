@@ -12,6 +12,8 @@ import { workerSettings, type WorkerMessage } from './worker-settings.ts';
  * a busy machine it would get none of them further; so it begins with a few, and takes more when it lives longer.
  */
 const CONCURRENCY = { atFirst: 4, afterMs: 200, more: 12 };
+/** The server greets after 100 ms; a worker that lives for 300 must not wait for it. */
+const MAIL_SOCKETS_AHEAD = 4;
 /** Beyond the calls under way there is nothing to wait for. */
 const STOP_WITHIN_MS = 5_000;
 
@@ -23,7 +25,13 @@ const known = new Set<string>();
 const store = openStore(settings.store);
 announceFirstClaim(store);
 const pawl = createRuntime({
-  agents: [createRefundAgent({ ...settings, ...(plan ? { crashHoldMs: plan.holdMs } : {}) })],
+  agents: [
+    createRefundAgent({
+      ...settings,
+      mailSocketsAhead: MAIL_SOCKETS_AHEAD,
+      ...(plan ? { crashHoldMs: plan.holdMs } : {}),
+    }),
+  ],
   store,
   leaseMs: settings.leaseMs,
   sweepMs: 250,

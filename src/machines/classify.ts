@@ -19,7 +19,7 @@ type Transition = ReturnType<AnyStateMachine['getTransitionData']>[number];
 
 /**
  * Classifies one event in one state. Guards that call `now()` or `random()` need `at`; give the one of the coming
- * macrostep to get the answer that its step will give. Throws STEP_THREW when a guard throws.
+ * macrostep to get the answer that its step will give. Throws STEP_THREW when a guard throws, IMPURE_MACHINE without `at`.
  */
 export function classify(
   machine: DurableMachine,
@@ -29,6 +29,12 @@ export function classify(
 ): Classification {
   if (snapshot.status !== 'active' || event.type === '*') return 'unhandled';
   const outcome = runPure(at, () => machine.prepared.getTransitionData(snapshot, event as AnyEventObject));
+  if (outcome.asked) {
+    throw new PawlError(
+      'IMPURE_MACHINE',
+      `A guard of machine '${machine.id}' for '${event.type}' asks for time or chance; classify needs to know the step.`,
+    );
+  }
   if (outcome.threw !== undefined) throw guardThrew(machine, event.type, outcome.threw.error);
   const selected = outcome.value ?? [];
   if (selected.some(isLive)) return 'legal';

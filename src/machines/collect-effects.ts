@@ -18,6 +18,7 @@ interface Gathering {
   machine: DurableMachine;
   step: StepScope;
   sequence: number;
+  before: AnyMachineSnapshot | null;
   /** Live children by id: those before the step, changed as it goes. */
   live: Map<string, string>;
   stops: Kind<'stop'>[];
@@ -47,6 +48,7 @@ export function collectEffects(
     machine,
     step,
     sequence,
+    before,
     live: new Map(childrenOf(before).map((child) => [child.id, child.sessionId])),
     stops: [],
     disarms: new Map(),
@@ -175,8 +177,15 @@ function unnamedTimer(to: Gathering, event: { type: string }): string {
 function gatherCancel(to: Gathering, timerId: string): void {
   const armed = to.arms.get(timerId);
   to.arms.delete(timerId);
-  // An `after` is armed by the entry of its state only, so none can be armed from before this step. Others can.
-  if (armed?.timer !== 'after') to.disarms.set(timerId, { kind: 'disarm', timerId });
+  // Armed and cancelled in this step; but another one of that id may be armed from before it, unless it is the `after` of a
+  // state that was not active.
+  const vanishes = armed?.timer === 'after' && !wasActive(to, timerId);
+  if (!vanishes) to.disarms.set(timerId, { kind: 'disarm', timerId });
+}
+
+/** Whether the state of an `after` timer, `xstate.after.<delay>.<state id>`, was active before the step. */
+function wasActive({ before }: Gathering, timerId: string): boolean {
+  return before !== null && before._nodes.some((node) => timerId.endsWith(`.${node.id}`));
 }
 
 function gatherSend(

@@ -1,5 +1,5 @@
 /** Between the live snapshot of a run and its stored state. */
-import type { AnyActorRef, AnyMachineSnapshot, StateValue } from 'xstate';
+import { getStateNodes, type AnyActorRef, type AnyMachineSnapshot, type StateValue } from 'xstate';
 import { canonicalJson, sha256 } from '../json.ts';
 import { messageOf, PawlError } from '../errors.ts';
 import { diff, type Patch } from '../patch.ts';
@@ -14,9 +14,9 @@ import { sealJson } from './seal.ts';
 export type LiveSnapshot = AnyMachineSnapshot;
 
 /**
- * Brings what a step returned into the one form that a restore gives too: children as stubs, active states in document
- * order. XState keeps the order in which states were entered, and takes an event region by region in that order.
- * Changes `after` in place unless it is `before`.
+ * Brings what a step returned into the one form that a restore gives too: children as stubs, regions in document order.
+ * XState keeps the order in which states were entered, and which transition wins depends on it, so that a run would go on
+ * otherwise after a restart. Changes `after` in place unless it is `before`.
  */
 export function settleSnapshot(
   machine: DurableMachine,
@@ -26,8 +26,8 @@ export function settleSnapshot(
   if (after === before) return after;
   if (after.children !== before?.children) after.children = stubChildren(after.children);
   if (machine.hasRegions && after._nodes !== before?._nodes) {
-    after._nodes = after._nodes.toSorted((one, other) => one.order - other.order);
     after.value = inDocumentOrder(machine.prepared.root, after.value as Json) as StateValue;
+    after._nodes = [...new Set(getStateNodes(machine.prepared.root, after.value))];
   }
   return after;
 }

@@ -1,5 +1,5 @@
 /** Who waits for a change of which run, and the hints that wake them: own commits at once, others by the store's watch. */
-import type { Clock } from '../clock.ts';
+import { WOKEN, type Clock } from '../clock.ts';
 import type { Store } from '../persistence/store.ts';
 
 /** A waiter looks again after this long even without a hint: hints may be lost. */
@@ -65,7 +65,7 @@ export class Changes {
         if (found !== null || leftMs <= 0 || signal?.aborted || this.#closed.signal.aborted) return found;
         if (hinted) continue;
         const timer = new AbortController();
-        wake = () => timer.abort();
+        wake = () => timer.abort(WOKEN);
         signal?.addEventListener('abort', wake);
         await this.#clock.sleep(Math.min(leftMs, LOOK_AGAIN_MS), timer.signal);
         signal?.removeEventListener('abort', wake);

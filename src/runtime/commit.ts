@@ -1,5 +1,7 @@
 /** Draft → Commit. */
+import { PawlError } from '../errors.ts';
 import { encodeRecord, type EncodedRecord, type WrittenRecord } from '../persistence/record-text.ts';
+import { LIMITS } from '../persistence/store.ts';
 import type { Commit, Durability } from '../records.ts';
 import type { Draft } from './draft.ts';
 import { summaryOf } from './finish.ts';
@@ -13,10 +15,28 @@ export interface CommitContext {
   previous: WrittenRecord | null;
 }
 
+/** Room that a step may not use: a run that is full must still be able to say so, and to wait. */
+const RESERVED_BYTES = 64 * 1024;
+
+/** A record that may be too large is written whole, so that its size is known. @throws RECORD_TOO_LARGE */
+function encodeWithin(draft: Draft, { previous, lease }: CommitContext): EncodedRecord {
+  const { record } = draft;
+  const limit = LIMITS.recordBytes - RESERVED_BYTES;
+  let encoded = encodeRecord(previous, record, 'releaseDueAtMs' in lease);
+  if (encoded.fullBytes + encoded.patchesBytes <= limit) return encoded;
+  if ('patch' in encoded.text) encoded = encodeRecord(null, record, true);
+  if (encoded.fullBytes <= limit || draft.macrosteps === 0) return encoded;
+  throw new PawlError(
+    'RECORD_TOO_LARGE',
+    `The record of run ${record.runId} would have ${encoded.fullBytes} bytes, ${limit} are allowed. Move large values out of the context.`,
+    { details: { runId: record.runId, bytes: encoded.fullBytes, limit } },
+  );
+}
+
 /** A waiting run is always one readable JSON text: the record is full whenever the lease is given back. */
 export function encodeCommit(draft: Draft, context: CommitContext): { commit: Commit; encoded: EncodedRecord } {
   const { record, base } = draft;
-  const encoded = encodeRecord(context.previous, record, 'releaseDueAtMs' in context.lease);
+  const encoded = encodeWithin(draft, context);
   return {
     encoded,
     commit: {

@@ -1,5 +1,5 @@
 /** createRuntime: agents and a store, put together. */
-import { systemClock, systemIds, type Clock, type Ids } from '../clock.ts';
+import { systemClock, systemIds, WOKEN, type Clock, type Ids } from '../clock.ts';
 import { PawlError } from '../errors.ts';
 import { digestOf, sha256 } from '../json.ts';
 import { parseInput, type AgentDefinition } from '../machines/define-agent.ts';
@@ -231,7 +231,7 @@ class PawlRuntime {
     const timer = new AbortController();
     const late = this.#clock.sleep(timeoutMs, timer.signal).then(() => null);
     const found = await Promise.race([this.#changes.until(runId, look, timeoutMs), late]);
-    timer.abort();
+    timer.abort(WOKEN);
     if (found) return found;
     // A call that takes longer than the caller waits ends by itself.
     this.#drives.stop(runId);

@@ -2,7 +2,7 @@
 import type { Ids } from '../clock.ts';
 import { PawlError } from '../errors.ts';
 import type { Store, StoredRun } from '../persistence/store.ts';
-import type { InboxBody, IncomingEvent, Json, StoredVerdict } from '../records.ts';
+import type { InboxBody, IncomingEvent, Json, RunRecord, StoredVerdict } from '../records.ts';
 import { mayCallerSend, type AgentRegistry } from './agents.ts';
 import type { Changes } from './changes.ts';
 import { checkId } from './ids.ts';
@@ -37,14 +37,14 @@ export interface DeliveryContext {
 
 const DEFAULT_WAIT_MS = 5_000;
 
-/** @throws RUN_NOT_FOUND, INVALID_ID, EVENT_TOO_LARGE, INBOX_FULL */
+/** @throws RUN_NOT_FOUND, RECORD_UNREADABLE, INVALID_ID, EVENT_TOO_LARGE, INBOX_FULL */
 export async function sendEvent(
   context: DeliveryContext,
   runId: string,
   event: { type: string; [key: string]: unknown },
   options: SendOptions,
 ): Promise<Verdict> {
-  const run = await loadRun(context.store, runId);
+  const run = await loadReadable(context.store, runId);
   const door = atTheDoor(context.registry, run, event);
   const incoming: IncomingEvent = {
     eventId: checkId('eventId', options.eventId ?? context.ids.next()),
@@ -63,7 +63,7 @@ export async function sendCommand(
   body: InboxBody,
   options: { by: string; eventId?: string; waitMs?: number },
 ): Promise<Verdict> {
-  const run = await loadRun(context.store, runId);
+  const run = await loadReadable(context.store, runId);
   const eventId = checkId('eventId', options.eventId ?? `${body.kind}:${context.ids.next()}`);
   return deliver(context, run, { eventId, by: options.by, body }, options.waitMs ?? DEFAULT_WAIT_MS, undefined);
 }
@@ -161,6 +161,18 @@ export async function loadRun(store: Store, runId: string): Promise<StoredRun> {
   const run = await store.load(checkId('runId', runId));
   if (!run) throw notFound(runId);
   return run;
+}
+
+/** A run that somebody is to act on. @throws RUN_NOT_FOUND, INVALID_ID, RECORD_UNREADABLE */
+export async function loadReadable(store: Store, runId: string): Promise<StoredRun & { record: RunRecord }> {
+  const run = await loadRun(store, runId);
+  const { record, unreadable } = run;
+  if (record !== null) return { ...run, record };
+  throw new PawlError(
+    'RECORD_UNREADABLE',
+    `The record of run ${runId} cannot be read (${unreadable ?? 'unknown reason'}), so nothing can act on it. Its bytes are kept.`,
+    { details: { runId, reason: unreadable } },
+  );
 }
 
 export function notFound(runId: string): PawlError {

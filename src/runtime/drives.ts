@@ -1,4 +1,5 @@
 /** Runs that are worked inside a request, without a standing worker. */
+import { WOKEN } from '../clock.ts';
 import type { Changes } from './changes.ts';
 import type { HeldRun } from './held-run.ts';
 import { workClaim, type WorkerContext } from './worker.ts';
@@ -45,7 +46,7 @@ export class Drives {
       if (!grace.signal.aborted) for (const { run } of this.#driven) run?.abort();
     });
     await Promise.all([...this.#driven].map(({ ended }) => ended));
-    grace.abort();
+    grace.abort(WOKEN);
     await abort;
   }
 }

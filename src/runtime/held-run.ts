@@ -3,6 +3,7 @@
  *
  * Everything here is what the last applied commit said; a draft becomes true only when the store has answered it.
  */
+import { WOKEN } from '../clock.ts';
 import { isPawlError, messageOf, PawlError } from '../errors.ts';
 import { restoreSnapshot } from '../machines/snapshot.ts';
 import type { LiveSnapshot } from '../machines/step.ts';
@@ -360,7 +361,7 @@ export class HeldRun {
     const controller = new AbortController();
     const woken = new Promise<void>((resolve) => {
       this.#wake = () => {
-        controller.abort();
+        controller.abort(WOKEN);
         resolve();
       };
     });
@@ -371,7 +372,7 @@ export class HeldRun {
       woken,
       clock.sleep(Math.max(1, Math.min(this.#held.renewInMs(), itemInMs)), controller.signal),
     ]);
-    controller.abort();
+    controller.abort(WOKEN);
     this.#wake = () => {};
     if (this.#calls.hand.length === 0 && (this.#hinted || this.#held.renewInMs() <= 1)) await this.#renew();
   }

@@ -1,5 +1,5 @@
 /** What a commit does about open operations: recover, check, attempt, withdraw; all before it is sent. */
-import type { Clock } from '../clock.ts';
+import { WOKEN, type Clock } from '../clock.ts';
 import type { Store } from '../persistence/store.ts';
 import type { Fault, Json, Operation, Receipt } from '../records.ts';
 import { backoffMs } from '../tools/backoff.ts';
@@ -150,7 +150,7 @@ async function askInTime(context: PlanContext, question: PolicyQuestion): Promis
     .sleep(Math.max(0, checksEndMs - clock.monotonicMs()), timer.signal)
     .then((): PolicyAnswer => ({ kind: 'threw', message: 'it gave no answer in time' }));
   const answer = await Promise.race([askPolicy(policy, question), late]);
-  timer.abort();
+  timer.abort(WOKEN);
   return answer;
 }
 

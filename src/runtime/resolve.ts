@@ -4,7 +4,7 @@ import { PawlError } from '../errors.ts';
 import { receiptEvent } from '../persistence/door-entries.ts';
 import type { StoredRun } from '../persistence/store.ts';
 import type { Json, Operation, Receipt } from '../records.ts';
-import { awaitVerdict, loadRun, type DeliveryContext, type Verdict } from './deliver.ts';
+import { awaitVerdict, loadReadable, type DeliveryContext, type Verdict } from './deliver.ts';
 
 export interface Resolution {
   as: 'succeeded' | 'failed' | 'not_executed';
@@ -32,12 +32,12 @@ export async function resolveOperation(
   if (!['succeeded', 'failed', 'not_executed'].includes(as)) {
     throw new PawlError('INVALID_ARGUMENT', `resolve as '${as as string}': write succeeded, failed or not_executed.`);
   }
-  const run = await loadRun(store, runId);
-  const operation = run.record?.operations[operationId];
+  const run = await loadReadable(store, runId);
+  const operation = run.record.operations[operationId];
   if (!operation) {
     const settled = await store.receipt(runId, operationId);
     if (settled) throw alreadySettled(runId, operationId, settled.outcome, as);
-    const open = Object.keys(run.record?.operations ?? {});
+    const open = Object.keys(run.record.operations);
     throw new PawlError(
       'OPERATION_NOT_FOUND',
       `Run ${runId} has no open operation ${operationId}; open: ${open.join(', ') || 'none'}.`,

@@ -1,4 +1,5 @@
 /** Claims due runs and works them, a bounded number at a time; a poison run holds one place and starves nobody. */
+import { WOKEN } from '../clock.ts';
 import { messageOf } from '../errors.ts';
 import type { Claim } from '../persistence/store.ts';
 import type { AgentRegistry } from './agents.ts';
@@ -89,7 +90,7 @@ export class RunWorker implements Worker {
     // A claim under way may still bring runs.
     await this.#loop;
     await Promise.all([...this.#held].map(({ ended }) => ended));
-    grace.abort();
+    grace.abort(WOKEN);
     await abort;
     this.#resolveStopped();
   }
@@ -124,7 +125,7 @@ export class RunWorker implements Worker {
       this.#wake = resolve;
     });
     await Promise.race([woken, clock.sleep(waitMs, timer.signal)]);
-    timer.abort();
+    timer.abort(WOKEN);
     this.#wake = () => {};
   }
 

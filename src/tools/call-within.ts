@@ -1,5 +1,5 @@
 /** One call to an author's function within a time, ended at the latest by it: the only place that waits for authors. */
-import type { Clock } from '../clock.ts';
+import { WOKEN, type Clock } from '../clock.ts';
 
 export interface BoundedCall {
   call: (signal: AbortSignal) => Promise<unknown>;
@@ -45,7 +45,7 @@ export async function callWithin(bounded: BoundedCall): Promise<CallEnd> {
     return end;
   } finally {
     signal.removeEventListener('abort', onAbort);
-    stopTimer.abort();
+    stopTimer.abort(WOKEN);
   }
 }
 

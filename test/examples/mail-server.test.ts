@@ -53,6 +53,17 @@ test('a repeated mail is answered, however the first one ended', async () => {
   expect(await server.judge()).toMatchObject({ effects: 1, duplicates: [] });
 });
 
+test('a connection opened ahead saves the wait for the greeting', async () => {
+  const server = await mailServer();
+  const client = createMailClient(server.smtpUrl, server.mailQueryUrl, 2);
+  await sleep(200);
+  for (const orderId of ['PO-1', 'PO-2', 'PO-3', 'PO-4']) {
+    const notice = { messageId: messageIdOf(orderId), orderId, to: TAKEN, subject: 's', text: 't', holdMs: 0 };
+    await client.send(notice, AbortSignal.timeout(PATIENT_MS));
+  }
+  expect(await server.judge()).toMatchObject({ effects: 4, duplicates: [] });
+});
+
 test('without dedupe each accepted mail is a row, and two for an order are a duplicate', async () => {
   const server = await mailServer({ dedupe: false });
   await send(server, 'PO-1');

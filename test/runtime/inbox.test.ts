@@ -322,7 +322,7 @@ describe.each(STORES)('the inbox on $name', (kind) => {
     const { world, pawl } = await openDesk(kind, agent, { leaseMs: 60_000 });
     await go(pawl, 'k');
     await waitStatus(pawl, 'attempted');
-    expect(await send(pawl, 'NOTE')).toMatchObject({ verdict: 'applied', state: 'acting' });
+    expect(await send(pawl, 'NOTE')).toMatchObject({ verdict: 'applied' });
     await eventually(async () => expect(await pawl.view('r1')).toMatchObject({ state: 'late' }));
     expect(script.calls[0]?.signal.aborted).toBe(true);
     open();

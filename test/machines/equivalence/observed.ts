@@ -42,9 +42,15 @@ export interface Observed {
 /**
  * The net of what was asked for: the rules of the step, written a second time from the sentences that state them. `lost`
  * are ops of children that never ran, or that XState forgot because another got their id; `forgotten` are ids of children
- * from before the macrostep that it forgot: here they stop. Both are found by object identity.
+ * from before the macrostep that it forgot: here they stop. Both are found by object identity. `activeBefore` are ids of
+ * states: a timer of one of those may be armed already.
  */
-export function netOf(ops: readonly Op[], lost: ReadonlySet<Op>, forgotten: readonly string[]): Net {
+export function netOf(
+  ops: readonly Op[],
+  lost: ReadonlySet<Op>,
+  forgotten: readonly string[],
+  activeBefore: readonly string[],
+): Net {
   const net: Net = { stops: [], disarms: [], starts: [], arms: [], sends: [], emits: [], logs: [] };
   const aboutTimer = (op: Op, id: string): boolean => (op.op === 'arm' || op.op === 'cancel') && op.id === id;
   ops.forEach((op, index) => {
@@ -60,8 +66,9 @@ export function netOf(ops: readonly Op[], lost: ReadonlySet<Op>, forgotten: read
         net.arms.push({ id, delay, event, to });
     }
     if (op.op === 'cancel' && !net.disarms.includes(op.id)) {
-      const own = op.id.startsWith('xstate.after.') && ops.find((other) => aboutTimer(other, op.id))?.op === 'arm';
-      if (!own) net.disarms.push(op.id);
+      const armedFirst = ops.find((other) => aboutTimer(other, op.id))?.op === 'arm';
+      const ofNewState = op.id.startsWith('xstate.after.') && !activeBefore.some((id) => op.id.endsWith(`.${id}`));
+      if (!(armedFirst && ofNewState)) net.disarms.push(op.id);
     }
   });
   net.stops.push(...forgotten);

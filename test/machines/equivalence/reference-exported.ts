@@ -67,6 +67,7 @@ function observe(
         ops,
         lost,
         forgotten.map(({ id }) => id),
+        before?._nodes.map(({ id }) => id) ?? [],
       ),
     },
   };

@@ -42,6 +42,8 @@ interface Recording {
   /** Those that ran before the macrostep. */
   before: Set<AnyActorRef>;
   stopped: Set<unknown>;
+  /** States that were active before it. */
+  active: string[];
   /** The actor and its parent. */
   others: unknown[];
   microsteps: Microstep[];
@@ -62,6 +64,7 @@ export function liveStep(source: AnyStateMachine, json: PersistedJson | null, ev
     before: new Set(),
     stopped: new Set(),
     others: [],
+    active: [],
     microsteps: [],
   };
   const machine = source.provide({ actors: { job: recordingLogic(recording) } } as never);
@@ -73,7 +76,6 @@ export function liveStep(source: AnyStateMachine, json: PersistedJson | null, ev
     },
     inspect: (inspected) => {
       if (!recording.on || inspected.type !== '@xstate.microstep') return;
-      (globalThis as any).__micro?.(inspected); // TEMP
       recording.microsteps.push({
         event: inspected.event,
         transitions: inspected._transitions as Internals,
@@ -93,6 +95,7 @@ export function liveStep(source: AnyStateMachine, json: PersistedJson | null, ev
   });
   const restored = json === null ? [] : Object.values((actor.getSnapshot() as AnyMachineSnapshot).children);
   recording.before = new Set(restored as AnyActorRef[]);
+  recording.active = json === null ? [] : (actor.getSnapshot() as AnyMachineSnapshot)._nodes.map(({ id }) => id);
   recording.running = new Set<unknown>([actor, parent, ...restored]);
   recording.others = [actor, parent];
   actor.start();
@@ -109,7 +112,7 @@ export function liveStep(source: AnyStateMachine, json: PersistedJson | null, ev
     snapshot,
     microsteps: recording.microsteps,
     replaced: forgotten.length > 0 || [...lost].some(({ op }) => op === 'start'),
-    observed: { threw, state: stateOf(source, snapshot), net: netOf(recording.ops, lost, forgotten) },
+    observed: { threw, state: stateOf(source, snapshot), net: netOf(recording.ops, lost, forgotten, recording.active) },
   };
 }
 
