@@ -115,7 +115,7 @@ export class Draft {
   /** A map of the record that may be changed; copied once per draft. */
   map<F extends MapField>(field: F): RunRecord[F] {
     if (!this.#owned.has(field)) {
-      this.record[field] = { ...this.record[field] };
+      this.record[field] = dictionaryOf(this.record[field]);
       this.#owned.add(field);
     }
     return this.record[field];
@@ -226,4 +226,14 @@ export class Draft {
       },
     });
   }
+}
+
+/**
+ * A copy of a map whose keys are ids that come and go. Made without a prototype it is a dictionary to the engine; as an
+ * ordinary object every new id would be a new shape, and whatever code meets it would be slow for all shapes.
+ */
+function dictionaryOf<T extends Record<string, unknown>>(map: T): T {
+  const copy: Record<string, unknown> = Object.create(null);
+  for (const key of Object.keys(map)) copy[key] = map[key];
+  return copy as T;
 }

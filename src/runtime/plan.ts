@@ -145,11 +145,13 @@ async function passes(
 /** A policy that does not answer in time has thrown. */
 async function askInTime(context: PlanContext, question: PolicyQuestion): Promise<PolicyAnswer> {
   const { clock, policy, checksEndMs } = context;
+  const asked = askPolicy(policy, question);
+  if (!(asked instanceof Promise)) return asked;
   const timer = new AbortController();
   const late = clock
     .sleep(Math.max(0, checksEndMs - clock.monotonicMs()), timer.signal)
     .then((): PolicyAnswer => ({ kind: 'threw', message: 'it gave no answer in time' }));
-  const answer = await Promise.race([askPolicy(policy, question), late]);
+  const answer = await Promise.race([asked, late]);
   timer.abort(WOKEN);
   return answer;
 }

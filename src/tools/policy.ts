@@ -30,10 +30,19 @@ export type PolicyAnswer =
   /** It threw, or answered something else: the operation stays intended. */
   | { kind: 'threw'; message: string };
 
-/** Never rejects. */
-export async function askPolicy(policy: Policy, question: PolicyQuestion): Promise<PolicyAnswer> {
+/** Never throws or rejects. A policy that answers at once is not waited for. */
+export function askPolicy(policy: Policy, question: PolicyQuestion): PolicyAnswer | Promise<PolicyAnswer> {
   try {
-    const verdict: unknown = await policy.check({ ...question, input: structuredClone(question.input) });
+    const asked: unknown = policy.check({ ...question, input: structuredClone(question.input) });
+    if (typeof asked !== 'object' || asked === null || !('then' in asked)) return judge(asked);
+    return Promise.resolve(asked).then(judge, threw);
+  } catch (error) {
+    return threw(error);
+  }
+}
+
+function judge(verdict: unknown): PolicyAnswer {
+  try {
     if (typeof verdict !== 'object' || verdict === null) return misunderstood();
     const { allow, reason, retryAtMs } = verdict as { allow?: unknown; reason?: unknown; retryAtMs?: unknown };
     if (allow === true) return { kind: 'allowed' };
@@ -45,8 +54,12 @@ export async function askPolicy(policy: Policy, question: PolicyQuestion): Promi
     if (retryAtMs === undefined) return denied;
     return typeof retryAtMs === 'number' && Number.isFinite(retryAtMs) ? { ...denied, retryAtMs } : misunderstood();
   } catch (error) {
-    return { kind: 'threw', message: storableText(thrownMessage(error)) };
+    return threw(error);
   }
+}
+
+function threw(error: unknown): PolicyAnswer {
+  return { kind: 'threw', message: storableText(thrownMessage(error)) };
 }
 
 function misunderstood(): PolicyAnswer {

@@ -57,7 +57,7 @@ describe.each(STORES)('policy on $name', (kind) => {
 
   test.concurrent('that denies until a time leaves the operation intended until then', async () => {
     let untilMs = 0;
-    const { asked, policy } = policyOf([() => ({ ...deny, retryAtMs: (untilMs = Date.now() + 150) })]);
+    const { asked, policy } = policyOf([() => ({ ...deny, retryAtMs: (untilMs = Date.now() + 1_000) })]);
     const script = new Script();
     const { world, pawl } = await openDesk(kind, desk(scripted(script)), { policy });
     await go(pawl, 'k');

@@ -138,7 +138,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
       const conflict = run.findConflict(commit, nowMs);
       if (conflict) return conflict;
       run.apply(commit, nowMs);
-      feed.emit(commit.runId);
+      // Whoever keeps the lease knows what it committed.
+      if ('releaseDueAtMs' in commit.lease) feed.emit(commit.runId);
       return done(commit, run, 'ok', nowMs);
     },
 

@@ -130,7 +130,8 @@ class SqliteStore implements Store {
   async commit(commit: Commit): ReturnType<Store['commit']> {
     checkCommit(commit);
     const answer = await this.#write((database, nowMs) => commitRun(database, commit, nowMs, this.#isDurable));
-    if (answer.kind === 'ok') this.#feed.emit(commit.runId);
+    // Whoever keeps the lease knows what it committed: a hint would only make it renew what it has just renewed.
+    if (answer.kind === 'ok' && 'releaseDueAtMs' in commit.lease) this.#feed.emit(commit.runId);
     return answer;
   }
 
