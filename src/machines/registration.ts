@@ -1,7 +1,7 @@
 /** What a machine must not contain to be resumed after a crash, found before its first run. */
 import { type AnyStateMachine } from 'xstate';
 import { PawlError } from '../errors.ts';
-import { actionProblems } from './action-problems.ts';
+import { actionProblems, callsSpawn } from './action-problems.ts';
 import { endlessLoops } from './endless-loops.ts';
 import { guardProblems } from './guard-problems.ts';
 import { isMachine } from './child-machines.ts';
@@ -54,6 +54,12 @@ function identityProblems(machine: AnyStateMachine, nodes: AnyNode[]): Problem[]
   const problems: Problem[] = [];
   if (machine.id === '(machine)')
     problems.push({ place: 'the machine', message: "has no id; write createMachine({ id: 'name', … })." });
+  if (callsSpawn((machine.config as { context?: unknown }).context)) {
+    problems.push({
+      place: `${machine.id}, context`,
+      message: "calls spawn(), whose start is lost; use spawnChild('name', { id }) as an entry action.",
+    });
+  }
   for (const [id, places] of repeated(nodes, (node) => [node.id])) {
     problems.push({ place: places.join(' and '), message: `the state id '${id}' is used twice; give each its own.` });
   }
@@ -209,7 +215,10 @@ function descriptorProblems(
   transitions: readonly { target?: unknown; actions: readonly unknown[] }[],
 ): Problem[] {
   const place = `${node.id}, on ${descriptor}`;
+  // Named already, where they are written.
   if (descriptor === 'xstate.route') return [];
+  if (node.invoke.some(({ id, onSnapshot }) => onSnapshot !== undefined && descriptor === `xstate.snapshot.${id}`))
+    return [];
   if (descriptor.startsWith('xstate.') && !COMPLETIONS.test(descriptor)) {
     return [{ place, message: "takes XState's own events; name the completion or the event you mean." }];
   }

@@ -8,6 +8,7 @@ import type { Json } from '../records.ts';
 import { isMachine } from './child-machines.ts';
 import { brandOf } from './logic.ts';
 
+const MAX_DEPTH = 200;
 const LEFT_OUT = new Set(['description', 'meta', 'tags', 'types', 'schemas', 'version', 'options']);
 
 /** SHA-256 over the structure of a machine as its author wrote it, 64 hex digits. */
@@ -43,42 +44,47 @@ function describeAll(values: Record<string, unknown> | undefined): Json {
   return Object.fromEntries(Object.entries(values ?? {}).map(([name, value]) => [name, describe(value)]));
 }
 
-function describe(value: unknown): Json {
+function describe(value: unknown, depth = 0): Json {
+  // A cycle: refused when it is used; here it must only not hang.
+  if (depth > MAX_DEPTH) return '(deep)';
   switch (typeof value) {
     case 'string':
+      return value.toWellFormed();
     case 'boolean':
       return value;
     case 'number':
       return Number.isFinite(value) ? value : String(value);
     case 'function':
-      return describeFunction(value as unknown as Record<string, unknown>);
+      return describeFunction(value as unknown as Record<string, unknown>, depth);
     case 'object':
-      return describeObject(value);
+      return describeObject(value, depth);
     default:
       return `(${typeof value})`;
   }
 }
 
 /** XState's built-in actions and guards are functions with their parts as properties. */
-function describeFunction(builtIn: Record<string, unknown>): Json {
+function describeFunction(builtIn: Record<string, unknown>, depth: number): Json {
   const parts = Object.entries(builtIn).filter(
     ([key]) => key !== 'resolve' && key !== 'retryResolve' && key !== 'execute',
   );
   if (parts.length === 0) return '(function)';
   return {
-    function: Object.fromEntries(parts.filter(([key]) => key !== 'check').map(([key, part]) => [key, describe(part)])),
+    function: Object.fromEntries(
+      parts.filter(([key]) => key !== 'check').map(([key, part]) => [key, describe(part, depth + 1)]),
+    ),
   };
 }
 
-function describeObject(value: object | null): Json {
+function describeObject(value: object | null, depth: number): Json {
   if (value === null) return null;
   const brand = brandOf(value);
   if (brand !== null) return { kind: brand.kind, name: brand.name };
   if (isMachine(value)) return { kind: 'child', name: value.id };
-  if (Array.isArray(value)) return value.map(describe);
+  if (Array.isArray(value)) return value.map((item) => describe(item, depth + 1));
   return Object.fromEntries(
     Object.entries(value)
       .filter(([key]) => !LEFT_OUT.has(key))
-      .map(([key, part]) => [key, describe(part)]),
+      .map(([key, part]) => [key, describe(part, depth + 1)]),
   );
 }

@@ -59,10 +59,14 @@ export function chooseItem(situation: Situation): Choice | null {
 function storedReceipt(record: RunRecord, receipts: Readonly<Record<string, Receipt>>): Receipt | null {
   for (const { operationId, status } of Object.values(record.operations)) {
     const receipt = receipts[operationId];
-    const isKept = isStopped(record) && record.escalation?.operationId === operationId;
-    if (receipt && status !== 'escalated' && !isKept) return receipt;
+    if (receipt && status !== 'escalated' && !isKept(record, operationId)) return receipt;
   }
   return null;
+}
+
+/** The run is stopped because of this operation's receipt, which could not be reduced. */
+function isKept(record: RunRecord, operationId: string): boolean {
+  return isStopped(record) && record.escalation?.operationId === operationId;
 }
 
 /** The timer that is reduced next, if one is due; none is while the run is stopped. */
@@ -84,14 +88,15 @@ function needsPlan(situation: Situation): boolean {
     Object.values(record.operations).some(
       (operation) =>
         !calling.has(operation.operationId) &&
-        (isOrphaned(operation, fence) || isPerformable(record, operation, nowMs)),
+        (isOrphaned(record, operation, fence) || isPerformable(record, operation, nowMs)),
     )
   );
 }
 
 /** Written by a worker that went away. */
-function isOrphaned(operation: Operation, fence: number): boolean {
-  return operation.status === 'attempted' && (operation.attempts.at(-1)?.fence ?? -1) < fence;
+function isOrphaned(record: RunRecord, operation: Operation, fence: number): boolean {
+  if (operation.status !== 'attempted' || isKept(record, operation.operationId)) return false;
+  return (operation.attempts.at(-1)?.fence ?? -1) < fence;
 }
 
 function isPerformable(record: RunRecord, operation: Operation, nowMs: number): boolean {
@@ -104,6 +109,7 @@ function isPerformable(record: RunRecord, operation: Operation, nowMs: number): 
  * stopped nothing new is attempted, but what may have happened is asked about.
  */
 export function movableAtMs(record: RunRecord, operation: Operation): number | null {
+  if (isKept(record, operation.operationId)) return null;
   switch (operation.status) {
     case 'attempted':
       return 0;
@@ -155,7 +161,7 @@ export function hasWorkNow(
     toReconcile(record, receipts, calling, nowMs).length > 0 ||
     storedReceipt(record, receipts) !== null ||
     Object.values(record.operations).some(
-      (operation) => isOrphaned(operation, fence) || isPerformable(record, operation, nowMs),
+      (operation) => isOrphaned(record, operation, fence) || isPerformable(record, operation, nowMs),
     )
   );
 }

@@ -1,6 +1,6 @@
 /** createRuntime: agents and a store, put together. */
 import { systemClock, systemIds, WOKEN, type Clock, type Ids } from '../clock.ts';
-import { PawlError } from '../errors.ts';
+import { messageOf, PawlError } from '../errors.ts';
 import { digestOf, sha256 } from '../json.ts';
 import { parseInput, type AgentDefinition } from '../machines/define-agent.ts';
 import type { ListFilter, Store } from '../persistence/store.ts';
@@ -275,7 +275,17 @@ class PawlRuntime {
 
   #hint(runId: string): void {
     this.#changes.hint(runId);
-    void this.#options.dispatcher?.hint(runId);
+    void this.#dispatch(runId);
+  }
+
+  /** A wake-up that is lost costs time, nothing else. */
+  async #dispatch(runId: string): Promise<void> {
+    const { dispatcher, logger = silentLogger } = this.#options;
+    try {
+      await dispatcher?.hint(runId);
+    } catch (error) {
+      logger.warn('a run could not be hinted', { runId, error: messageOf(error) });
+    }
   }
 
   /** Checks, before the first call touches the store, that no registered machine changed under its version. */

@@ -47,13 +47,25 @@ export async function sendEvent(
   const run = await loadReadable(context.store, runId);
   const door = atTheDoor(context.registry, run, event);
   const incoming: IncomingEvent = {
-    eventId: checkId('eventId', options.eventId ?? context.ids.next()),
+    eventId: checkEventId(options.eventId ?? context.ids.next()),
     by: options.by ?? null,
     body: { kind: 'event', event: door.event },
     ...(options.roles === undefined ? {} : { roles: options.roles }),
     ...(options.expectedSequence === undefined ? {} : { expectedSequence: options.expectedSequence }),
   };
   return deliver(context, run, incoming, options.waitMs ?? DEFAULT_WAIT_MS, door.refused);
+}
+
+/** Ids that receipts arrive under are not for callers: an event with one would keep the receipt out. */
+function checkEventId(eventId: string): string {
+  if (!/^(receipt|resolve):/.test(checkId('eventId', eventId))) return eventId;
+  throw new PawlError(
+    'INVALID_ID',
+    `eventId '${eventId.slice(0, 60)}' begins with a word that receipts arrive under.`,
+    {
+      details: { what: 'eventId' },
+    },
+  );
 }
 
 /** A cancel or release: same inbox, same order, same kind of verdict. */
@@ -64,7 +76,7 @@ export async function sendCommand(
   options: { by: string; eventId?: string; waitMs?: number },
 ): Promise<Verdict> {
   const run = await loadReadable(context.store, runId);
-  const eventId = checkId('eventId', options.eventId ?? `${body.kind}:${context.ids.next()}`);
+  const eventId = checkEventId(options.eventId ?? `${body.kind}:${context.ids.next()}`);
   return deliver(context, run, { eventId, by: options.by, body }, options.waitMs ?? DEFAULT_WAIT_MS, undefined);
 }
 

@@ -112,6 +112,15 @@ export class Draft {
     this.position = base.position;
   }
 
+  /** Nothing was reduced, planned, delivered or consumed. */
+  get isIdle(): boolean {
+    const { record, base } = this;
+    const same = (['operations', 'blocked', 'outbox', 'timers', 'escalation'] as const).every(
+      (field) => record[field] === base.record[field],
+    );
+    return same && this.entries.length === 0 && this.macrosteps === 0 && this.position === base.position;
+  }
+
   /** A map of the record that may be changed; copied once per draft. */
   map<F extends MapField>(field: F): RunRecord[F] {
     if (!this.#owned.has(field)) {

@@ -15,15 +15,28 @@ const UNSETTLED: ReadonlySet<Operation['status']> = new Set([
   'escalated',
 ]);
 
+/** The least time between two commits that change nothing. */
+const IDLE_MS = 50;
+
 export function finishDraft(draft: Draft): void {
   const { record } = draft;
-  if (!isStopped(record) && !isEscalated(record, record.escalation?.operationId)) record.escalation = null;
+  if (!isStopped(record) && !isEscalated(record, record.escalation?.operationId)) {
+    record.escalation = nextEscalation(record, draft.nowMs);
+  }
   if (record.finishedAtMs === null && isFinished(record)) finishRun(draft);
   record.allowed = allowedEvents(draft);
   record.status = statusOf(record);
   record.next = nextAction(record);
   record.waitingFor = waitingFor(record);
   record.updatedAtMs = draft.nowMs;
+}
+
+/** What a person is asked next, once the first question is answered. */
+function nextEscalation(record: RunRecord, atMs: number): RunRecord['escalation'] {
+  const asked = Object.values(record.operations).find((operation) => operation.status === 'escalated');
+  if (!asked) return null;
+  const { operationId, reason: message } = asked;
+  return { reason: 'unknown_outcome', operationId, atMs, ...(message === undefined ? {} : { message }) };
 }
 
 function isFinished(record: RunRecord): boolean {
@@ -170,6 +183,15 @@ function waitingFor(record: RunRecord): string[] {
   for (const timer of Object.values(record.timers)) waits.push(`timer ${timer.id}`);
   if (record.allowed.length > 0 && record.cancel === null) waits.push(`event ${record.allowed.join('|')}`);
   return waits;
+}
+
+/** When a commit that gives the lease back makes the run due. A worker that stops leaves it to the others at once. */
+export function dueAfter(draft: Draft, stopping: boolean): number | null {
+  const { record, nowMs } = draft;
+  if (stopping && record.finishedAtMs === null) return nowMs;
+  const due = dueAtMs(record, nowMs);
+  // What this commit has not moved, the next one will not either: nobody is to go round in circles.
+  return due !== null && draft.isIdle ? Math.max(due, nowMs + IDLE_MS) : due;
 }
 
 /** When the run is due again with nothing in its inbox: the earliest of timers and operations, not before now; or never. */

@@ -14,7 +14,7 @@ import type { RegisteredAgent } from './agents.ts';
 import { encodeCommit } from './commit.ts';
 import type { CrashPointInfo } from './crash-points.ts';
 import { Draft } from './draft.ts';
-import { dueAtMs, finishDraft } from './finish.ts';
+import { dueAfter, finishDraft } from './finish.ts';
 import { chooseItem, hasWorkNow, mayTakeDeferred, nextWakeMs, toReconcile, type Choice } from './choose.ts';
 import type { HeldRunContext } from './held-run-context.ts';
 import { KnownFacts } from './known-facts.ts';
@@ -227,8 +227,7 @@ export class HeldRun {
     finishDraft(draft);
     const { ids, durability, leaseMs } = this.#context;
     const keep = this.#over ? false : this.#mustKeep(draft, ended);
-    const dueMs =
-      this.#stopping && draft.record.finishedAtMs === null ? draft.nowMs : dueAtMs(draft.record, draft.nowMs);
+    const dueMs = dueAfter(draft, this.#stopping);
     const { commit, encoded } = encodeCommit(draft, {
       commitId: ids.next(),
       after: this.#commitId,
@@ -262,7 +261,7 @@ export class HeldRun {
   #mustKeep(draft: Draft, ended: Ended | null): boolean {
     const calls = this.#calls.size + this.#calls.hand.length - (ended ? 1 : 0);
     if (calls > 0 || draft.calls.length > 0 || draft.isCut) return true;
-    if (this.#stopping) return draft.record.outbox.length > 0;
+    if (this.#stopping || draft.isIdle) return draft.record.outbox.length > 0;
     if (draft.record.outbox.length > 0 || this.#inbox.some((event) => event.position > draft.position)) return true;
     return hasWorkNow(draft.record, this.#facts.receipts, this.#lease.fence, this.#storeClock.nowMs());
   }

@@ -31,9 +31,9 @@ export class KnownFacts {
 
   /** What a refused commit was told. */
   take(conflict: CommitResult & { kind: 'conflict' }): void {
-    const { stored, operationId } = conflict;
+    const { stored } = conflict;
     if (stored.key) this.learn(stored.key.keyDigest, stored);
-    if (stored.receipt) this.#receipts = { ...this.#receipts, [operationId]: stored.receipt };
+    if (stored.receipt) this.#receipts = { ...this.#receipts, [stored.operationId]: stored.receipt };
   }
 
   /** Receipts of operations that left the record are no longer looked at. */

@@ -54,8 +54,9 @@ describe('now() and random()', () => {
 
   test('are spread evenly enough', () => {
     const counts = Array.from({ length: 10 }, () => 0);
+    const machine = createDurableMachine(drawing);
     for (let sequence = 0; sequence < 5_000; sequence++) {
-      const { snapshot } = initialStep(createDurableMachine(drawing), null, { runId: 'r', sequence, atMs: 0 });
+      const { snapshot } = initialStep(machine, null, { runId: 'r', sequence, atMs: 0 });
       const bucket = Math.floor((snapshot.context as { drawn: number[] }).drawn[0]! * 10);
       counts[bucket] = (counts[bucket] ?? 0) + 1;
     }
@@ -131,6 +132,38 @@ describe('the ambient trap', () => {
       vi.useRealTimers();
     }
     expect(Math.abs(Date.now() - new Date().getTime())).toBeLessThan(100);
+  });
+
+  test('the console may look at the time', () => {
+    const seen: unknown[] = [];
+    const spy = vi.spyOn(console, 'log').mockImplementation((...args) => {
+      seen.push(...args, Date.now() > 0);
+    });
+    const run = walk(impure(() => (console.log('looking'), 1)));
+    run.send('ASSIGN');
+    spy.mockRestore();
+    expect(seen).toEqual(['looking', true]);
+    expect(() => walk(impure(() => (console.debug, Math.random()))).send('ASSIGN')).toThrow(/Math\.random/);
+  });
+
+  test('what was kept from inside a step works after it', () => {
+    const kept: { read?: () => unknown } = {};
+    const keep = () => {
+      const { random: chance } = Math;
+      const { now: time } = Date;
+      const [Dates, log] = [Date, console];
+      kept.read = () => (log.group(), [chance(), time(), new Dates().getTime(), Dates().length, Math.random() < 1]);
+      return 1;
+    };
+    walk(impure(keep)).send('ASSIGN');
+    expect(kept.read?.()).toEqual([
+      expect.any(Number),
+      expect.any(Number),
+      expect.any(Number),
+      expect.any(Number),
+      true,
+    ]);
+    expect(Date.now()).toBeGreaterThan(0);
   });
 
   test('it can be turned off', () => {

@@ -230,6 +230,8 @@ describe.each(STORES)('the inbox on $name', (kind) => {
     await expect(pawl.send('r1', {} as never)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     await expect(pawl.send('r2', { type: 'ADD', n: 1 } as never)).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
     await expect(sendN(pawl, 'ADD', 1, { eventId: 'with space' })).rejects.toMatchObject({ code: 'INVALID_ID' });
+    const reserved = sendN(pawl, 'ADD', 1, { eventId: 'receipt:op_1:1:succeeded' });
+    await expect(reserved).rejects.toMatchObject({ code: 'INVALID_ID' });
     await closeWell(world, pawl);
   });
 

@@ -1,7 +1,8 @@
 /** An outcome that nobody can find out: exhausted, asked again, or said by a person. */
 import { describe, expect, test } from 'vitest';
-import { entriesOf, eventually, keep, kindsOf, none, Script, scripted } from './charts.ts';
+import { chart, entriesOf, eventually, invoke, keep, kindsOf, none, Script, scripted } from './charts.ts';
 import { closeWell, desk, ends, go, needsHuman, openDesk, reset, send, waitStatus } from './desk.ts';
+import type { RunView } from '../../src/runtime/view.ts';
 import { STORES } from './stores.ts';
 
 describe.each(STORES)('an unknown outcome on $name', (kind) => {
@@ -88,6 +89,31 @@ describe.each(STORES)('an unknown outcome on $name', (kind) => {
       code: 'OPERATION_SETTLED',
     });
     await worker?.stop({ graceMs: 0 });
+    await closeWell(world, pawl);
+  });
+
+  test.concurrent('of two operations: each is asked about until it is resolved', async () => {
+    const region = (key: string): object => ({
+      initial: 'acting',
+      states: { acting: { invoke: invoke('act', { key, n: 1 }, { onDone: 'rest' }) }, rest: { type: 'final' } },
+    });
+    const agent = chart({
+      actors: { act: scripted(new Script([reset, reset])) },
+      config: { type: 'parallel', context: {}, states: { one: region('a'), two: region('b') } },
+    });
+    const { world, pawl } = await openDesk(kind, agent);
+    const isAsked = (view: RunView): boolean => view.openOperations.every(({ status }) => status === 'escalated');
+    const { openOperations } = await pawl.wait('r1', { until: isAsked as never, timeoutMs: 5_000 });
+    const [one, two] = openOperations.map(({ operationId }) => operationId) as [string, string];
+    const given = { as: 'succeeded', output: { id: 'x' }, by: 'ann', evidence: 'seen' } as const;
+    await pawl.resolve('r1', one, given);
+    expect(await pawl.view('r1')).toMatchObject({
+      status: 'needs_human',
+      error: { code: 'UNKNOWN_OUTCOME' },
+      next: { kind: 'await_human', operationId: two },
+    });
+    await pawl.resolve('r1', two, given);
+    expect(await pawl.wait('r1', { timeoutMs: 5_000 })).toMatchObject({ status: 'done', error: null });
     await closeWell(world, pawl);
   });
 });

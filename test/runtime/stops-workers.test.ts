@@ -109,6 +109,32 @@ describe.each(STORES)('stopping on $name', (kind) => {
     expect(after?.facts.lease).toBeNull();
     await world.close();
   });
+
+  test.concurrent('an unknown outcome that is not due yet: it is left to the next worker, who asks', async () => {
+    const script = new Script([reset], [() => unknown(), () => happened({ id: 'found' })]);
+    const slow = { asks: true, minDelayMs: 150, maxDelayMs: 150 };
+    const { world, pawl, worker } = await openDesk(kind, desk(scripted(script, slow)), { leaseMs: 60_000 });
+    await go(pawl, 'k');
+    await eventually(() => expect(script.asked.length).toBe(1));
+    await worker?.stop();
+    expect(await pawl.view('r1')).toMatchObject({ lease: null, openOperations: [{ status: 'unknown' }] });
+    const second = world.spawn({ leaseMs: 2_000 }).pawl;
+    expect(await ends(second, 1)).toEqual(['found']);
+    await closeWell(world, second);
+  });
+
+  test.concurrent('a dispatcher that fails costs time at most', async () => {
+    const testStore = kind.open();
+    const down = (): Promise<never> => Promise.reject(new Error('no broker'));
+    const dispatcher = { hint: down, listen: down, close: async () => {} };
+    const agents = [desk(scripted(new Script()))];
+    const pawl = createRuntime({ agents, store: testStore.again(), dispatcher, sweepMs: 25 });
+    pawl.work();
+    await startGo(pawl, 'r1');
+    expect(await ends(pawl, 1)).toEqual(['ok']);
+    await pawl.close();
+    await testStore.remove();
+  });
 });
 
 describe.each(STORES)('a store that is away on $name', (kind) => {

@@ -9,7 +9,6 @@ import { createDurableMachine, type DurableMachine } from '../../../src/machines
 import { toMachineState } from '../../../src/machines/snapshot.ts';
 import * as steps from '../../../src/machines/step.ts';
 import type { LiveSnapshot, Step, StepAt } from '../../../src/machines/step.ts';
-import type { Json } from '../../../src/records.ts';
 import { isPawlError } from '../../../src/errors.ts';
 import { buildMachine } from './build-machine.ts';
 import { countCollapsed, countFeatures, type Features } from './features.ts';
