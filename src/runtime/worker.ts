@@ -88,7 +88,7 @@ export class RunWorker implements Worker {
       if (!grace.signal.aborted) for (const { run } of this.#held) run?.abort();
     });
     // A claim under way may still bring runs.
-    await this.#loop;
+    await Promise.race([this.#loop, abort]);
     await Promise.all([...this.#held].map(({ ended }) => ended));
     grace.abort(WOKEN);
     await abort;

@@ -5,8 +5,11 @@ import { noFeatures, type Features } from './features.ts';
 import { machineRecipe, walkRecipe } from './recipe.ts';
 
 const LONG = process.env['PAWL_LONG'] === '1';
-const WALKS = Number(process.env['PAWL_WALKS'] ?? (LONG ? 10_000 : 400));
+const WALKS = Number(process.env['PAWL_WALKS'] ?? (LONG ? 10_000 : 250));
 const SEED = Number(process.env['PAWL_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+
+/** Oddities of XState that are counted, not sought. */
+const OBSERVED = ['impossible state', 'always at rest'];
 
 test(
   `random machines step as XState does, warm and restored (${WALKS} walks, seed ${SEED})`,
@@ -18,7 +21,9 @@ test(
       { seed: SEED, numRuns: WALKS, verbose: 0 },
     );
     report(features);
-    for (const [name, taken] of Object.entries(features)) expect.soft(taken, name).toBeGreaterThan(LONG ? 199 : -1);
+    for (const [name, taken] of Object.entries(features)) {
+      if (LONG && !OBSERVED.includes(name)) expect.soft(taken, name).toBeGreaterThanOrEqual(200);
+    }
   },
 );
 

@@ -1,5 +1,5 @@
 /** XState's own persisted JSON, and the observed state of an XState snapshot. */
-import { createActor, type AnyMachineSnapshot, type AnyStateMachine } from 'xstate';
+import type { AnyMachineSnapshot, AnyStateMachine } from 'xstate';
 import type { AnyNode } from '../../../src/machines/nodes.ts';
 import type { Json } from '../../../src/records.ts';
 import type { State } from './observed.ts';
@@ -34,12 +34,8 @@ export function inDocumentOrder(node: AnyNode, value: Json): Json {
 export function stateOf(machine: AnyStateMachine, snapshot: AnyMachineSnapshot): State {
   const json = persist(machine, snapshot) as PersistedJson & { historyValue: Record<string, { id: string }[]> };
   const final = json['status'] !== 'active';
-  // XState may forget ancestors of what a history state brings back, until it restores its own JSON.
-  const restored = createActor(machine, {
-    snapshot: structuredClone(json) as never,
-  }).getSnapshot() as AnyMachineSnapshot;
   return {
-    value: inDocumentOrder(machine.root, restored.value as Json),
+    value: json.value,
     context: json['context'] as Json,
     history: Object.fromEntries(
       Object.entries(json.historyValue)
@@ -49,7 +45,7 @@ export function stateOf(machine: AnyStateMachine, snapshot: AnyMachineSnapshot):
     status: json['status'] as string,
     output: (json['output'] ?? null) as Json,
     error: json['status'] === 'error' ? ((snapshot.error ?? null) as Json) : null,
-    tags: [...restored.tags].toSorted(),
+    tags: [...snapshot.tags].toSorted(),
     // XState lists the stopped children of a final machine still.
     children: final
       ? []

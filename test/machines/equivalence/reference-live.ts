@@ -67,7 +67,8 @@ export function liveStep(source: AnyStateMachine, json: PersistedJson | null, ev
     active: [],
     microsteps: [],
   };
-  const machine = source.provide({ actors: { job: recordingLogic(recording) } } as never);
+  const { machine, current } = recordable(source);
+  current.recording = recording;
   const parent = createActor(idleLogic(), {
     logger: (...args: unknown[]) => {
       if (!recording.on) return;
@@ -116,6 +117,22 @@ export function liveStep(source: AnyStateMachine, json: PersistedJson | null, ev
   };
 }
 
+interface Current {
+  recording: Recording;
+}
+
+const recordables = new WeakMap<AnyStateMachine, { machine: AnyStateMachine; current: Current }>();
+
+/** The machine with children that write into the current recording. Made once: it costs more than a step. */
+function recordable(source: AnyStateMachine): { machine: AnyStateMachine; current: Current } {
+  const known = recordables.get(source);
+  if (known !== undefined) return known;
+  const current = {} as Current;
+  const made = { machine: source.provide({ actors: { job: recordingLogic(current) } } as never), current };
+  recordables.set(source, made);
+  return made;
+}
+
 /** Ops of children that never ran or were forgotten, and the ids of those from before that were. */
 function findLost(recording: Recording, { children }: AnyMachineSnapshot): { lost: Set<Op>; forgotten: string[] } {
   const { ops, targets, running, before, stopped, others } = recording;
@@ -157,7 +174,7 @@ function idleLogic(): AnyActorLogic {
   } as AnyActorLogic;
 }
 
-function recordingLogic(recording: Recording): AnyActorLogic {
+function recordingLogic(current: Current): AnyActorLogic {
   return {
     ...idleLogic(),
     getInitialSnapshot: (_scope: unknown, input: unknown) => ({
@@ -167,12 +184,14 @@ function recordingLogic(recording: Recording): AnyActorLogic {
       input,
     }),
     start: (snapshot: { input?: Json }, scope: { id: string; self: { src: string } }) => {
+      const { recording } = current;
       recording.running.add(scope.self);
       const op: Op = { op: 'start', id: scope.id, src: scope.self.src, input: snapshot.input ?? null };
       recording.targets.set(op, scope.self);
       if (recording.on) recording.ops.push(op);
     },
     transition: (snapshot: unknown, event: { type: string }, scope: { id: string; self: unknown }) => {
+      const { recording } = current;
       if (!recording.on || event.type !== 'xstate.stop') return snapshot;
       recording.stopped.add(scope.self);
       recording.ops.push({ op: 'stop', id: scope.id });
