@@ -163,6 +163,10 @@ describe.each(STORES)('a success of an earlier attempt after not_executed on $na
         1, 2,
       ]);
       expect(facts.some((entry) => entry.kind === 'conflict')).toBe(true);
+      // Whoever claims it next finds the receipt stored, and leaves it to the person.
+      const { length } = await entriesOf(pawl, 'r1');
+      await pawl.drive('r1', { until: 'idle', timeoutMs: 2_000 });
+      expect((await entriesOf(pawl, 'r1')).length).toBe(length);
       const given = { by: 'ann', evidence: 'one was refunded by hand' };
       await expect(pawl.resolve('r1', operationId, { as: 'failed', ...given })).rejects.toMatchObject({
         code: 'OPERATION_SETTLED',

@@ -77,7 +77,8 @@ describe.each(STORES)('stopping on $name', (kind) => {
   );
 
   test.concurrent('a run that is claimed while the worker stops is given back before it has stopped', async () => {
-    const world = openWorld<AgentDefinition>(kind, [desk(scripted(new Script([deaf]), { timeoutMs: 60_000 }))]);
+    const script = new Script([deaf]);
+    const world = openWorld<AgentDefinition>(kind, [desk(scripted(script))]);
     const reached = gate();
     const { opened, open } = gate();
     const slow = intercept(world.test.again(), async (method) => {
@@ -93,6 +94,7 @@ describe.each(STORES)('stopping on $name', (kind) => {
     open();
     await stopped;
     expect((await pawl.view('r1')).lease).toBeNull();
+    expect(script.calls).toEqual([]);
     await world.close();
   });
 
@@ -111,12 +113,14 @@ describe.each(STORES)('stopping on $name', (kind) => {
   });
 
   test.concurrent('an unknown outcome that is not due yet: it is left to the next worker, who asks', async () => {
-    const script = new Script([reset], [() => unknown(), () => happened({ id: 'found' })]);
+    let isStopped = false;
+    const script = new Script([reset], [() => (isStopped ? happened({ id: 'found' }) : unknown())]);
     const slow = { asks: true, minDelayMs: 150, maxDelayMs: 150 };
     const { world, pawl, worker } = await openDesk(kind, desk(scripted(script, slow)), { leaseMs: 60_000 });
     await go(pawl, 'k');
-    await eventually(() => expect(script.asked.length).toBe(1));
+    await eventually(() => expect(script.asked.length).toBeGreaterThan(0));
     await worker?.stop();
+    isStopped = true;
     expect(await pawl.view('r1')).toMatchObject({ lease: null, openOperations: [{ status: 'unknown' }] });
     const second = world.spawn({ leaseMs: 2_000 }).pawl;
     expect(await ends(second, 1)).toEqual(['found']);
