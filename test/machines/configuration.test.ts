@@ -1,5 +1,6 @@
 import { getMicrosteps, initialTransition, setup, type AnyMachineSnapshot } from 'xstate';
 import { expect, test } from 'vitest';
+import { createStepScope } from '../../src/machines/actor-scope.ts';
 import { checkConfiguration, inDocumentOrder } from '../../src/machines/configuration.ts';
 import { createDurableMachine } from '../../src/machines/durable-machine.ts';
 import type { AnyNode } from '../../src/machines/nodes.ts';
@@ -52,6 +53,8 @@ test('XState makes such a state: the history of a parallel state, the first time
   const [after] = getMicrosteps(machine, start, { type: 'X' }).at(-1) as unknown as [AnyMachineSnapshot];
   expect(after._nodes.map(({ id }) => id)).not.toContain('m.p');
   expect(() => checkConfiguration(after._nodes as AnyNode[])).toThrow(/impossible state/);
+  const { scope } = createStepScope('r', 2, true);
+  expect(() => machine.transition(start, { type: 'X' }, scope)).toThrow(/impossible state/);
   // It is refused at registration already; the check of each microstep is for what that does not foresee.
   expect(() => createDurableMachine(machine)).toThrow(/has not been left/);
 });
