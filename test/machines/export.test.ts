@@ -17,6 +17,7 @@ import {
   stopChild,
   type AnyStateMachine,
 } from 'xstate';
+import fc from 'fast-check';
 import ts from 'typescript';
 import { expect, test } from 'vitest';
 import { toStatelyJson } from '../../src/machines/export.ts';
@@ -24,6 +25,8 @@ import { toMachineSource } from '../../src/machines/machine-source.ts';
 import { allNodes } from '../../src/machines/nodes.ts';
 import { findNonJson } from '../../src/json.ts';
 import type { Json } from '../../src/records.ts';
+import { buildMachine } from './equivalence/build-machine.ts';
+import { machineRecipe } from './equivalence/recipe.ts';
 import { fakeTool } from './machines.ts';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- JSON stands in for a typed config
@@ -151,6 +154,18 @@ function transitionsIn(node: Loose): Loose[] {
   const invoked = (node.invoke ?? []).flatMap((invoke: Loose) => [...(invoke.onDone ?? []), ...(invoke.onError ?? [])]);
   return [...own.flat(), ...invoked, ...Object.values(node.states ?? {}).flatMap(transitionsIn)];
 }
+
+test('random machines keep their adjacency too', () => {
+  const seed = Math.floor(Math.random() * 2 ** 31);
+  for (const recipe of fc.sample(machineRecipe, { numRuns: 40, seed })) {
+    const { machine } = buildMachine(recipe);
+    const json = toStatelyJson(machine);
+    expect(findNonJson(json), `seed ${seed}`).toBeNull();
+    expect(adjacency(createMachine(JSON.parse(JSON.stringify(json)) as Loose)), `seed ${seed}`).toEqual(
+      adjacency(machine),
+    );
+  }
+});
 
 test('names say what functions did', () => {
   const json = toStatelyJson(everything) as Loose;
