@@ -120,14 +120,9 @@ function register(definition: AgentDefinition): RegisteredAgent {
     definition,
     toolsBySrc,
     toolsByName,
-    callerEvents: definition.events.types.filter((type: string) => mayCallerSend(definition, type)),
+    callerEvents: definition.events.typesFrom('caller'),
     toolVersions: Object.fromEntries(
       [...toolsByName].map(([name, tool]) => [name, { version: tool.version, schemaDigest: tool.schemaDigest }]),
     ),
   };
-}
-
-export function mayCallerSend(definition: AgentDefinition, type: string): boolean {
-  const senders: readonly string[] | null | undefined = definition.events.definitions[type]?.from;
-  return senders?.includes('caller') ?? false;
 }

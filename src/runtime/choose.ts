@@ -48,7 +48,8 @@ export function chooseItem(situation: Situation): Choice | null {
   }
   if (ended) return { item: ended, ended };
   if (situation.isCut && !isStopped(record)) return { item: { kind: 'deferred' }, ended: null };
-  const plan = situation.delivered > 0 || (!situation.stopping && needsPlan(situation));
+  const plan =
+    situation.delivered > 0 || (!situation.stopping && needsPlan(record, situation.calling, situation.fence, nowMs));
   return plan ? { item: { kind: 'plan' }, ended: null } : null;
 }
 
@@ -72,17 +73,23 @@ function isKept(record: RunRecord, operationId: string): boolean {
 /** The timer that is reduced next, if one is due; none is while the run is stopped. */
 export function dueTimer(record: RunRecord, nowMs: number): Timer | null {
   if (isStopped(record)) return null;
+  const timer = earliestTimer(record);
+  return timer && timer.dueAtMs <= nowMs ? timer : null;
+}
+
+/** By due time; equal ones by id. */
+export function earliestTimer(record: RunRecord): Timer | null {
   let first: Timer | null = null;
   for (const timer of Object.values(record.timers)) {
-    if (timer.dueAtMs > nowMs) continue;
-    if (!first || timer.dueAtMs < first.dueAtMs || (timer.dueAtMs === first.dueAtMs && timer.id < first.id))
-      first = timer;
+    const isEarlier =
+      !first || timer.dueAtMs < first.dueAtMs || (timer.dueAtMs === first.dueAtMs && timer.id < first.id);
+    if (isEarlier) first = timer;
   }
   return first;
 }
 
-function needsPlan(situation: Situation): boolean {
-  const { record, calling, fence, nowMs } = situation;
+/** Whether an operation or a blocked invocation is to be planned now. */
+function needsPlan(record: RunRecord, calling: ReadonlySet<string>, fence: number, nowMs: number): boolean {
   return (
     record.blocked.some((waiting) => !isInTheWay(record, waiting)) ||
     Object.values(record.operations).some(
@@ -156,13 +163,10 @@ export function hasWorkNow(
   if (record.finishedAtMs !== null) return false;
   const calling: ReadonlySet<string> = new Set();
   return (
-    record.blocked.some((waiting) => !isInTheWay(record, waiting)) ||
+    needsPlan(record, calling, fence, nowMs) ||
     dueTimer(record, nowMs) !== null ||
     toReconcile(record, receipts, calling, nowMs).length > 0 ||
-    storedReceipt(record, receipts) !== null ||
-    Object.values(record.operations).some(
-      (operation) => isOrphaned(record, operation, fence) || isPerformable(record, operation, nowMs),
-    )
+    storedReceipt(record, receipts) !== null
   );
 }
 

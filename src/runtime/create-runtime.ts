@@ -76,7 +76,7 @@ class PawlRuntime {
     this.#store = options.store;
     this.#clock = options.clock ?? systemClock;
     this.#ids = options.ids ?? systemIds;
-    this.#leaseMs = checkMs('leaseMs', options.leaseMs ?? 10_000, 200, 600_000);
+    this.#leaseMs = checkWhole('leaseMs', options.leaseMs ?? 10_000, 200, 600_000);
     this.#durability = options.durability ?? 'disk';
     this.#changes = new Changes(this.#store, this.#clock);
     this.#delivery = {
@@ -206,7 +206,7 @@ class PawlRuntime {
   }
 
   work(options: { concurrency?: number; leaseMs?: number } = {}): RunWorker {
-    const concurrency = checkMs('concurrency', options.concurrency ?? 64, 1, 10_000);
+    const concurrency = checkWhole('concurrency', options.concurrency ?? 64, 1, 10_000);
     const context = this.#workerContext(options.leaseMs ?? this.#leaseMs);
     const worker = new RunWorker(context, concurrency, () => this.#open());
     this.#workers.add(worker);
@@ -334,7 +334,7 @@ function traceIdOf(traceparent: string | undefined): string | null {
   return /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/.exec(traceparent ?? '')?.[1] ?? null;
 }
 
-function checkMs(what: string, value: number, min: number, max: number): number {
+function checkWhole(what: string, value: number, min: number, max: number): number {
   if (Number.isInteger(value) && value >= min && value <= max) return value;
   throw new PawlError('INVALID_ARGUMENT', `${what} is ${value}; it must be a whole number from ${min} to ${max}.`);
 }

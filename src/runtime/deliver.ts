@@ -3,7 +3,7 @@ import type { Ids } from '../clock.ts';
 import { PawlError } from '../errors.ts';
 import type { Store, StoredRun } from '../persistence/store.ts';
 import type { InboxBody, IncomingEvent, Json, RunRecord, StoredVerdict } from '../records.ts';
-import { mayCallerSend, type AgentRegistry } from './agents.ts';
+import type { AgentRegistry } from './agents.ts';
 import type { Changes } from './changes.ts';
 import { checkId } from './ids.ts';
 
@@ -162,8 +162,8 @@ function atTheDoor(
     );
   }
   const { events } = agent.definition;
-  if (!Object.hasOwn(events.definitions, type)) return { event: bare, refused: 'unknown_event' };
-  if (!mayCallerSend(agent.definition, type)) return { event: bare, refused: 'forbidden' };
+  if (!events.has(type)) return { event: bare, refused: 'unknown_event' };
+  if (!agent.callerEvents.includes(type)) return { event: bare, refused: 'forbidden' };
   const parsed = events.parsePayload(type, payload);
   return parsed.ok ? { event: parsed.event } : { event: bare, refused: 'invalid_payload' };
 }

@@ -1,7 +1,7 @@
 /** What is computed at the end of a draft and stored: finished or not, status, the next action and why the run waits. */
 import { possibleEvents } from '../machines/classify.ts';
 import type { Json, NextAction, Operation, RunRecord, RunStatus, RunSummary } from '../records.ts';
-import { movableAtMs } from './choose.ts';
+import { earliestTimer, movableAtMs } from './choose.ts';
 import { isStopped, type Draft } from './draft.ts';
 
 /** Operations in these states keep a run from being finished; an escalated one too, until a person has resolved it. */
@@ -158,18 +158,6 @@ function performReason(operation: Operation): string {
       : `attempt ${operation.attemptCount} was written; without its receipt it is performed again under the same id`;
   }
   return operation.reason ?? 'it is intended and was not attempted';
-}
-
-export function earliestTimer(record: RunRecord): { id: string; dueAtMs: number } | null {
-  let earliest: { id: string; dueAtMs: number } | null = null;
-  for (const timer of Object.values(record.timers)) {
-    const first =
-      earliest === null ||
-      timer.dueAtMs < earliest.dueAtMs ||
-      (timer.dueAtMs === earliest.dueAtMs && timer.id < earliest.id);
-    if (first) earliest = timer;
-  }
-  return earliest;
 }
 
 function waitingFor(record: RunRecord): string[] {

@@ -101,7 +101,7 @@ function reduceOutsideEvent(draft: Draft, inbox: InboxEvent, event: OutsideEvent
 
 /** The chart does not take the event now: reject, defer or drop, as the event says. */
 function rejectByPolicy(draft: Draft, inbox: InboxEvent, event: OutsideEvent): void {
-  const policy = draft.base.agent.definition.events.definitions[event.type]?.whenIllegal ?? 'reject';
+  const policy = draft.base.agent.definition.events.policyOf(event.type);
   if (policy === 'defer' && draft.record.deferred.length < LIMITS.deferredItems) {
     draft.list('deferred').push(inbox);
     draft.entry('deferred', { eventId: inbox.eventId, type: event.type }, { eventId: inbox.eventId });
@@ -210,7 +210,7 @@ function reduceTimer(draft: Draft, timer: Timer): void {
 }
 
 function reduceDeadline(draft: Draft): void {
-  const declared = Object.hasOwn(draft.base.agent.definition.events.definitions, 'DEADLINE_EXCEEDED');
+  const declared = draft.base.agent.definition.events.has('DEADLINE_EXCEEDED');
   if (declared && reduceEvent(draft, { type: 'DEADLINE_EXCEEDED' }, { timerId: DEADLINE_TIMER })) return;
   cancelRun(draft, 'pawl', 'deadline');
 }

@@ -9,7 +9,7 @@ import type { Io } from '../../src/cli/io.ts';
 import { parseCommandLine } from '../../src/cli/parse-command-line.ts';
 import { documentOf, pawl } from './command-line.ts';
 
-function optionsOf(line: string, cwd = '/work'): DemoOptions {
+function optionsOf(line: string, cwd = '/project'): DemoOptions {
   const { flags } = parseCommandLine(demoCommand, line === '' ? [] : line.split(' '));
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return demoOptions(flags, { cwd } as Io, flags.is('json'));
@@ -22,7 +22,7 @@ test('the defaults are those of the contract', () => {
     dedupe: true,
     reconcile: true,
     rowsPerSecond: 20,
-    store: expect.stringMatching(/^sqlite:\/work\/\.pawl\/demo-\d+\.db$/),
+    store: expect.stringMatching(/^sqlite:\/project\/\.pawl\/demo-\d+\.db$/),
     json: false,
   });
 });
